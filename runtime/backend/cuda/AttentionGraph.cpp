@@ -1,4 +1,4 @@
-// Keys and values are told transposed where a product wants them so: dims and strides change places, nothing moves.
+// Keys and values are declared transposed where a matmul needs them so: dims and strides are swapped, no data moves.
 #include "runtime/backend/cuda/AttentionGraph.h"
 
 #include <algorithm>
@@ -174,7 +174,7 @@ Expected<CudnnPlan> makeBackward(const Cudnn &dnn, DnnHandle handle, const plan:
     graph.reduce(reduceAdd, ofHeads, target);
   };
 
-  // 1. Of each row the sum of gradient times result.
+  // 1. For each row the sum of gradient times result.
   Tensor sums = graph.inBetween(dnnF32, shapes.perRow);
   graph.reduce(reduceAdd, b.elements(modeMul, gradient, result, shapes.result), sums);
   graph.pointwise(modeMul, sums, graph.number(1.0f), rowSums);

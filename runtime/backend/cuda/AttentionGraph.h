@@ -7,13 +7,13 @@
 
 namespace hpc::cuda {
 
-/// Why cuDNN's attention is not asked, or success: element types, shapes, masks and layouts that it has no engine for, or
-/// whose results would differ.
+/// Success if cuDNN may compute the attention, or the reason why not: element types, shapes, masks and layouts without
+/// an engine, or with other results.
 Status fitsCudnn(const plan::Attention &attention);
 
-/// result = softmax(..) value of `attention`, forward or backward, with `stats`: of each row the logarithm of the sum of
-/// exponentials, f32 [batch, heads, queries, 1]. In memory: query, key, value, result, stats. `result`: strides; row-major
-/// where it is no argument of the plan's kernel.
+/// result = softmax(..) value of `attention`, forward or backward, with `stats`: for each row the logarithm of the sum
+/// of exponentials, f32 [batch, heads, queries, 1]. In memory: query, key, value, result, stats. `result`: strides;
+/// row-major if it is no argument of the plan's kernel.
 Expected<CudnnPlan> makeForward(const Cudnn &dnn, DnnHandle handle, const plan::Attention &attention, bool withStats,
                                 const std::string &device = {});
 

@@ -1,5 +1,5 @@
-// Attention by cuDNN, in place of kernels that are one: chosen once, before the first run, with the memory that it takes
-// beside the arenas. What cuDNN does not take, or not with the numbers that are asked for, stays with the kernel.
+// Attention by cuDNN, in place of kernels that compute one: chosen once, before the first run, with its memory beside
+// the arenas. The kernel keeps the attentions that cuDNN does not support, or not with the requested numerics.
 #pragma once
 
 #include "runtime/backend/cuda/AttentionGraph.h"
@@ -16,10 +16,10 @@ class Attentions {
 public:
   using Note = std::function<void(const std::string &)>;
   /// All runs are on `stream`. `sameBits`: results repeat bit for bit, which cuDNN's gradients do not. `note`, may be
-  /// null: told which attentions this cuDNN refuses though it might take them.
+  /// null: receives the attentions that this cuDNN refuses though they look supported.
   static Expected<Attentions> create(const Cudnn &dnn, const Gpu &gpu, StreamHandle stream, bool sameBits, Note note);
 
-  /// What run() takes, or -1: the kernel has to do it.
+  /// The argument for run(), or -1: the kernel has to compute the attention.
   Expected<int64_t> prepare(const plan::Attention &attention);
   Status run(int64_t prepared, const KernelCall &call) const;
   int64_t workspaceBytes() const { return reserved; }
@@ -28,7 +28,7 @@ private:
   struct Prepared {
     CudnnPlan forward;
     std::optional<CudnnPlan> backward;
-    /// Where in the workspace stand: cuDNN's own, of a gradient the result, stats, row sums and the query's in f32.
+    /// Offsets in the workspace: cuDNN's own; for a gradient the result, stats, row sums and the query's in f32.
     std::array<int64_t, 5> place = {0, 0, 0, 0, 0};
   };
 
@@ -44,7 +44,7 @@ private:
   DeviceMemory workspace;
   int64_t reserved = 0;
   std::vector<Prepared> prepared;
-  std::map<std::vector<int64_t>, int64_t> known; ///< layers have the same attention: by all that its plan depends on
+  std::map<std::vector<int64_t>, int64_t> known; ///< by all facts that decide about a plan: layers are equal
 };
 
 } // namespace hpc::cuda

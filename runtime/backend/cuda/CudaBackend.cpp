@@ -143,7 +143,7 @@ public:
   }
 
 private:
-  /// Where ranks wait for each other before the first step, an error has to reach those who wait.
+  /// Reports an error to the other ranks, since they may wait for this one before the first step.
   Status told(const Status &status) {
     if (!status.ok() && (ncclWorld || isOneOfMany))
       plane->fail(status);

@@ -10,8 +10,8 @@
 
 namespace hpc::cuda {
 
-/// Without a world the session is alone and holds all ranks: where each has a card of its own they talk by NCCL, which
-/// needs no cards that reach each other's memory and no host that brings ranks together, else as peers.
+/// Without a world the session is alone and holds all ranks: if each has a card of its own, they communicate by NCCL,
+/// which needs no peer access between cards and no host thread that brings ranks together; else as peers.
 std::unique_ptr<Backend> createCudaBackend(const CudaOptions &options, std::shared_ptr<PeerWorld> world = nullptr);
 /// One of several processes, each with a card for each of its ranks: NCCL.
 std::unique_ptr<Backend> createCudaBackend(const CudaOptions &options, std::unique_ptr<ControlPlane> plane);

@@ -1,4 +1,4 @@
-// Each instruction is one or a few calls of the driver; only what moves between host and GPU takes more.
+// Each instruction is one or a few calls of the driver; only copies between host and GPU take more.
 #include "runtime/backend/cuda/CudaDevice.h"
 
 #include <algorithm>

@@ -14,14 +14,14 @@
 
 namespace hpc::cuda {
 
-/// What else a device has to look after: its rank's connections, which can break while it waits.
+/// A check of the rank's connections, which can break while the device waits.
 class Watch {
 public:
   virtual ~Watch() = default;
   /// At the start of each step.
   virtual Status begin() = 0;
-  /// Asked again and again while the host waits for the stream. An error: a rank has failed, and what the stream waits
-  /// for has been given up.
+  /// Called repeatedly while the host waits for the stream. An error: a rank has failed, and the stream's pending
+  /// communication has been aborted.
   virtual Status check() = 0;
 };
 
@@ -51,14 +51,14 @@ public:
     return (products ? products->workspaceBytes() : 0) + (attentions ? attentions->workspaceBytes() : 0);
   }
 
-  /// Steps are not the same calls each time (for ever), or what they called is no longer there.
+  /// Steps make different calls each time (for ever), or use objects that no longer exist: drops the recorded step.
   void forgetSteps(bool forEver) { graph->forget(forEver); }
   /// `watch` may be null, and has to be once it is gone.
   void watchBy(Watch *other) { watch = other; }
   const Gpu &gpu() const { return owner; }
   StreamHandle stream() const { return compute.get(); }
-  /// Does `call`, which enqueues something on this device's stream. Where every instruction is to be waited for, it is:
-  /// one at a time on a GPU, so that an error is that of the rank that made it.
+  /// Runs `call`, which enqueues work on this device's stream. With syncEachOp it waits for the work: one rank of a GPU
+  /// at a time, so that an error belongs to the rank that caused it.
   Status enqueue(const std::function<Status()> &call);
 
 private:

@@ -1,4 +1,4 @@
-// What the user may say about how a plan runs on GPUs.
+// The user's options for running a plan on GPUs.
 #pragma once
 
 #include <functional>
@@ -6,11 +6,11 @@
 
 namespace hpc::cuda {
 
-/// Which epilogues products take over from kernels (plan::Epilogue).
+/// Epilogues (plan::Epilogue) that GEMMs of the library compute in place of kernels.
 enum class Epilogues {
   None,
   Faithful, ///< a bias; with GELU where the result has 16 bits
-  All,      ///< cuBLASLt's relu makes 0 of NaN, and nobody says how exact its tanh is
+  All,      ///< cuBLASLt's relu turns NaN into 0, and the error of its tanh is not documented
 };
 
 struct CudaOptions {
@@ -22,7 +22,7 @@ struct CudaOptions {
   bool cudnn = true;         ///< see Attentions
   Epilogues epilogues = Epilogues::Faithful;
   std::string libraryFolder; ///< of driver and libraries; empty: the loader's own rules
-  std::function<void(const std::string &)> note; ///< told what is no error; may be null. A backend says each text once
+  std::function<void(const std::string &)> note; ///< receives notes; may be null. A backend sends each text once
 };
 
 } // namespace hpc::cuda

@@ -1,5 +1,5 @@
-// Operations on tensors as cuDNN's graph interface has them, and what it makes of them: a plan of execution. Tensors
-// without memory of their own are virtual; cuDNN fuses what they connect into one kernel, or refuses the graph.
+// Operations on tensors in cuDNN's graph interface, and their execution plan. Tensors without memory of their own are
+// virtual; cuDNN fuses the operations that they connect into one kernel, or refuses the graph.
 #pragma once
 
 #include "runtime/backend/cuda/Handles.h"
@@ -15,7 +15,7 @@ using Dims = std::array<int64_t, 4>;
 /// Row-major.
 Dims packedStrides(const Dims &dims);
 
-/// What was chosen for a graph. Keeps all that it was made of.
+/// The engine chosen for a graph. Keeps the descriptors of which it was built.
 class CudnnPlan {
 public:
   int64_t workspaceBytes() const { return workspace; }
@@ -30,12 +30,12 @@ private:
     alignas(8) std::array<char, 4> bytes;
   };
   std::vector<Number> numbers; ///< given by value
-  std::vector<int64_t> ids;                ///< of what is in memory, then of numbers
+  std::vector<int64_t> ids;                ///< of tensors in memory, then of numbers
   DescriptorHandle plan = nullptr;
   int64_t workspace = 0;
 };
 
-/// The first call that fails is kept and ends the making; finish() tells it.
+/// Keeps the first error of a call, after which nothing more is built; finish() returns it.
 class CudnnGraph {
 public:
   explicit CudnnGraph(const Cudnn &dnn);
@@ -56,8 +56,8 @@ public:
   void reduce(int operation, Tensor x, Tensor y);
   void reshape(Tensor x, Tensor y);
 
-  /// Of the first engine that takes the graph, as cuDNN ranks them. An error of kind Unsupported: none does. Without a
-  /// handle, `device` says in cuDNN's JSON for which card, and the plan cannot be run.
+  /// The plan of the first engine that supports the graph, in cuDNN's ranking. An error of kind Unsupported: none does.
+  /// Without a handle, `device` names the card in cuDNN's JSON, and the plan cannot be run.
   Expected<CudnnPlan> finish(DnnHandle handle, const std::string &device = {});
 
 private:
@@ -72,7 +72,7 @@ private:
   const Cudnn &dnn;
   CudnnPlan made;
   Status failure;
-  std::string doing; ///< what `failure` is an error of
+  std::string doing; ///< the call in progress, for `failure`
   std::vector<DescriptorHandle> operations;
   std::vector<int64_t> numberIds;
   int64_t nextId = 1;

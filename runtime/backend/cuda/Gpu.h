@@ -1,5 +1,5 @@
-// One GPU of this machine: its context, and the making of what lives in it. The ranks on it share it; a thread that
-// calls must have made the context its own.
+// One GPU of this machine: its context, and the creation of objects in it. The ranks on the GPU share it; a thread must
+// have made the context current before it calls.
 #pragma once
 
 #include "runtime/backend/cuda/Handles.h"
@@ -33,12 +33,12 @@ public:
   Status enter() const { return check(table, table.setContext(context), "entering " + text); }
   /// Lets kernels and copies of this GPU touch memory of `other`.
   Status reach(const Gpu &other) const;
-  /// Waits for all that was asked of it, by whomever.
+  /// Waits for all its work, whichever thread enqueued it.
   Status drain() const;
 
-  /// An error on a GPU is in all its ranks' ways at once. Where instructions take turns, the rank in whose turn it came
-  /// is to blame, and the others keep silent until it has spoken: blame() returns to them when forgive() was called or
-  /// a second has passed.
+  /// An error on a GPU fails all its ranks at once. If instructions take turns, the rank whose turn it was is to blame,
+  /// and the others keep silent until it has reported: blame() returns to them when forgive() was called or a second
+  /// has passed.
   std::mutex &turns() const { return turn; }
   void blame(const void *rank) const;
   void forgive() const;

@@ -1,4 +1,4 @@
-// Owners of what driver and libraries hand out: each gives its handle back exactly once. They refer to the table of
+// Owners of handles from driver and libraries: each releases its handle exactly once. They refer to the table of
 // functions, which outlives them.
 #pragma once
 

@@ -11,8 +11,8 @@
 
 namespace hpc::cuda {
 
-/// Each opens its library in `folder`, or by the loader's own rules where that is empty, and looks up every function.
-/// The driver is initialised too. Errors say which library or function is missing and where it comes from.
+/// Each opens its library in `folder`, or by the loader's own rules if that is empty, and looks up every function. The
+/// driver is initialised too. Errors name the missing library or function and the package that has it.
 Expected<Driver> loadDriver(const std::string &folder);
 Expected<CublasLt> loadCublasLt(const std::string &folder);
 Expected<Cudnn> loadCudnn(const std::string &folder);

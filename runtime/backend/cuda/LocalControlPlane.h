@@ -1,4 +1,4 @@
-// The control plane of a process whose ranks are all the world's, or of several sessions in it: what host::World knows.
+// The control plane of a process that has all ranks of the world, alone or in several sessions; it uses host::World.
 #pragma once
 
 #include "runtime/backend/cuda/Peers.h"

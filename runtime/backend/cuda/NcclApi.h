@@ -5,8 +5,8 @@
 
 namespace hpc::cuda {
 
-/// ncclResult_t: 0 is success. In progress: a communicator that does not block is not done with the call; until
-/// ncclCommGetAsyncError says that it is, nothing has been enqueued and nothing else may be asked of it.
+/// ncclResult_t: 0 is success. In progress: a non-blocking communicator has not finished the call; until
+/// ncclCommGetAsyncError returns success, nothing has been enqueued and no other call is allowed.
 using NcclResult = int;
 constexpr NcclResult ncclSuccess = 0, ncclUnhandledCudaError = 1, ncclSystemError = 2, ncclInternalError = 3,
                      ncclInvalidArgument = 4, ncclInvalidUsage = 5, ncclRemoteError = 6, ncclInProgress = 7;
@@ -16,7 +16,7 @@ using NcclHandle = NcclState *;
 struct NcclId {
   char bytes[128];
 };
-/// ncclConfig_t as of version 2.14: newer libraries take what lies beyond `bytes` to be left to them.
+/// ncclConfig_t as of version 2.14: newer libraries use defaults for the fields after `bytes`.
 struct NcclConfig {
   size_t bytes = sizeof(NcclConfig);
   unsigned magic = 0xcafebeef, version = 21400;

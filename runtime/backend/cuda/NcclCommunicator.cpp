@@ -1,4 +1,4 @@
-// Joining, posting and waiting. What a collective is to NCCL stands in NcclExchange.cpp.
+// Joining, posting and waiting. NcclExchange.cpp maps collectives to NCCL's calls.
 #include "runtime/backend/cuda/NcclCommunicator.h"
 
 #include "runtime/plan/Groups.h"
@@ -50,7 +50,7 @@ NcclCommunicator::~NcclCommunicator() {
   abort(); // all ranks have agreed that they are done, so nothing of anybody's is cut off
 }
 
-/// In the order of the walk: the lowest communicator that is not complete has all its members on their way to it.
+/// In the order of the walk: all members of the first incomplete communicator are about to join it.
 Status NcclCommunicator::connect() {
   generation = world.generation();
   for (size_t i = 0; i < connections.size(); ++i) {

@@ -1,6 +1,6 @@
-// A rank's talk with ranks on other cards, of this process or others: NCCL, with a stream for each communicator, tied
-// to computation by events. No call and no wait of the host's blocks: each looks whether a rank has failed, and then
-// gives the communicators up, which also ends what the GPU waits for.
+// A rank's communication with ranks on other cards, of this process or others: NCCL, with a stream for each
+// communicator, ordered with computation by events. No call and no wait of the host blocks: each checks whether a rank
+// has failed, and then aborts the communicators, which also ends the GPU's waits.
 #pragma once
 
 #include "runtime/backend/cuda/CudaDevice.h"
@@ -31,7 +31,7 @@ public:
   /// Joins again where the communicators were renewed.
   Status begin() override;
   Status check() override;
-  /// Gives all communicators up; what they had enqueued ends. Also by another thread while the rank's own does nothing.
+  /// Aborts all communicators; their enqueued work ends. Another thread may call it while the rank's own is idle.
   void abort();
 
 private:
@@ -39,14 +39,14 @@ private:
     NcclHandle handle = nullptr; ///< null: not a member, or given up
     int64_t position = 0, size = 0;
     Stream stream;
-    DeviceMemory memory; ///< what its collectives need beside their buffers, one after the other, as they run
+    DeviceMemory memory; ///< of its collectives beside their buffers; shared, as they run one after the other
     int64_t bytes = 0;
   };
-  /// What prepare() found out; its index is what collective() gets as `group`.
+  /// The result of prepare(); its index is the `group` of collective().
   struct Prepared {
     Connection *connection = nullptr; ///< null: a group of one
     int type = 0;                     ///< NCCL's; reductions only
-    KernelObject kernel = nullptr;    ///< a reduction that is ours, over what is gathered
+    KernelObject kernel = nullptr;    ///< our own reduction of gathered values, else null
   };
   struct Slot {
     Event ready, done;

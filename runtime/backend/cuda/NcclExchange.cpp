@@ -57,7 +57,7 @@ int operationOf(ReduceKind kind) {
   return ncclSum;
 }
 
-/// Who takes from whom is known where the table does not go by micro-batch.
+/// Whether each member knows its counterparts, because the table does not depend on the micro-batch.
 bool knowsTakers(const plan::Collective &collective, int64_t ranksPerStage) {
   const size_t entries = collective.source.values.size();
   return entries == 1 || int64_t(entries) == ranksPerStage;
@@ -133,7 +133,7 @@ Status NcclCommunicator::gather(Connection &connection, const std::byte *source,
                 "gathering");
 }
 
-/// All pieces at once, in one group: each waits for its counterpart. Null: nothing goes that way.
+/// All pieces at once, in one group: each waits for its counterpart. Null: no piece in that direction.
 Status NcclCommunicator::exchange(Connection &connection, int64_t bytes,
                                   const std::function<const std::byte *(int64_t)> &toPeer,
                                   const std::function<std::byte *(int64_t)> &fromPeer) {
@@ -224,7 +224,7 @@ Status NcclCommunicator::post(const plan::Collective &collective, int64_t index,
       host::checkPosition(collective, sourcePosition, entry.connection ? entry.connection->size : int64_t(1)));
   if (collective.count == 0)
     return Status::success();
-  if (!entry.connection) // alone: whatever it is, the source is the result
+  if (!entry.connection) // alone: for every kind of collective the source is the result
     return source == target ? Status::success()
                             : device.copy(target, source, collective.count * byteSize(collective.dtype));
   auto *memory = reinterpret_cast<std::byte *>(uintptr_t(entry.connection->memory.get()));

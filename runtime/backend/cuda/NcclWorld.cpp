@@ -13,8 +13,8 @@ namespace hpc::cuda {
 
 namespace {
 
-/// Channels of what a rank sends to `peer`, or receives from it, in the order in which it posts them in a step, of each entry:
-/// an ordinary one, or one with all outputs.
+/// Channels of messages that a rank sends to `peer`, or receives from it, in the order in which it posts them in a
+/// step, for each entry: an ordinary step, or one with all outputs.
 template <typename Message>
 std::vector<int32_t> channelsPosted(const plan::Plan &plan, int64_t rank, int64_t peer, bool all) {
   const int64_t ranksPerStage = plan.ranksPerStage();

@@ -1,8 +1,8 @@
-// Which communicators of NCCL a plan needs, and how the processes come by them: a fixed walk over the plan numbers
-// them alike everywhere, and the process of the first member makes the id that the others get. One for each group of
-// ranks that does collectives together, in the order of its positions, and one for each direction in which a rank sends
-// to another. A direction has its own because what NCCL does on one communicator it does in order: with both on one,
-// a rank that has posted its receive first and one that has too would wait for each other.
+// The communicators of NCCL that a plan needs, and their ids: a fixed walk over the plan numbers them alike in all
+// processes, and the process of the first member makes the id that the others get. There is one for each group of ranks
+// that does collectives together, in the order of its positions, and one for each direction in which a rank sends to
+// another. A direction has its own because NCCL runs the calls of one communicator in order: on a common one, two ranks
+// that have each posted the receive first would wait for each other.
 #pragma once
 
 #include "runtime/backend/cuda/Library.h"
@@ -14,7 +14,7 @@
 
 namespace hpc::cuda {
 
-/// What tells a card from all others, MIG's slices too.
+/// The identity of a card; MIG's slices have their own.
 using CardId = std::array<char, 16>;
 
 class NcclWorld {
@@ -25,7 +25,7 @@ public:
   /// New ids for all communicators: at the start, and after a step that failed. All processes call it. `cards` of this
   /// process's ranks: an error where two ranks have one, which NCCL does not take.
   Status renew(const std::vector<CardId> &cards);
-  /// How often renew() was called: who has joined for an earlier number has to join again.
+  /// How often renew() was called: a rank that joined for an earlier number has to join again.
   uint64_t generation() const { return made; }
   /// No step can follow one that ended with `why`: its communicators are gone, and there will be no new ones.
   void giveUp(const Status &why) { ending = why; }

@@ -24,16 +24,16 @@ public:
   int64_t scratchBytes() const override { return copiesBytes; }
 
 private:
-  /// What prepare() found out; its index is what collective() gets as `group`.
+  /// The result of prepare(); its index is the `group` of collective().
   struct Prepared {
     host::Seat seat;
     KernelObject kernel = nullptr; ///< reductions only
     StreamHandle stream = nullptr;
   };
-  /// What a request needs on the GPU.
+  /// A request's objects on the GPU.
   struct Slot {
     Event ready, shared, done;
-    DeviceMemory copy; ///< of a source that its target lies over
+    DeviceMemory copy; ///< of a source that its target overlaps
     int64_t copyBytes = 0;
     bool posted = false;
   };
@@ -42,7 +42,7 @@ private:
                    const RankPlace &place, int64_t requests)
       : peers(std::move(peers)), device(device), driver(device.gpu().driver()), reductions(reductions), place(place),
         own(requests), hostRequests(this->peers->world().makeRequests(place.rank, requests + 1)) {}
-  /// A party that is ready when all that is enqueued now is done.
+  /// A party that is ready when all work enqueued so far is done.
   Expected<Party> arrive(int64_t request, StreamHandle stream);
   Status copySource(int64_t request, const std::byte *&source, int64_t bytes);
   Status exchange(const plan::Collective &collective, KernelObject kernel, const std::vector<Party> &parties);

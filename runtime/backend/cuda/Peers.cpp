@@ -1,4 +1,4 @@
-// Queues of meetings, made when they are first asked for.
+// Queues of meetings, made at their first use.
 #include "runtime/backend/cuda/Peers.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ std::vector<Party> Meetings::arrive(int64_t position, const Party &party) {
   meeting.parties[size_t(position)] = party;
   if (++meeting.arrived < next.size())
     return {};
-  // All have come to this one, so all have come to those before it: it is the oldest.
+  // All ranks have arrived here, so all have arrived at the meetings before: it is the oldest.
   std::vector<Party> parties = std::move(meeting.parties);
   open.pop_front();
   ++finished;

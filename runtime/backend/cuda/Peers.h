@@ -1,6 +1,6 @@
-// Where ranks that share a process meet to exchange what lies on GPUs. Nobody waits on the GPU for work that has not
-// been enqueued: the last to arrive enqueues the work of all, under one lock, so the order in which things are enqueued
-// is one that they can run in, and no streams can wait for each other in a circle.
+// Meetings at which ranks of one process exchange data on GPUs. No GPU waits for work that has not been enqueued: the
+// last to arrive enqueues the work of all, under one lock, so work can run in the order in which it is enqueued, and no
+// streams can wait for each other in a cycle.
 #pragma once
 
 #include "runtime/backend/cuda/Gpu.h"
@@ -43,7 +43,7 @@ private:
   std::vector<int64_t> next;
 };
 
-/// The meetings of a plan's ranks beside the host's world, which knows groups and says how a step ended.
+/// The meetings of a plan's ranks, beside the host's world, which has the groups and the status of a step.
 class PeerWorld {
 public:
   explicit PeerWorld(const plan::Plan &plan);

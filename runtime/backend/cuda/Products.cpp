@@ -49,12 +49,12 @@ uint32_t epilogueNumber(std::optional<plan::EpilogueKind> kind) {
   return epilogueNone;
 }
 
-/// Whether the library's epilogue is what the kernel is, but for roundings of the result's type.
+/// Whether the library's epilogue equals the kernel, except for roundings of the result's type.
 bool isFaithful(plan::EpilogueKind kind, DType result) {
   return kind == plan::EpilogueKind::Bias || (kind == plan::EpilogueKind::BiasGeluTanh && byteSize(result) == 2);
 }
 
-/// The power of two, 16 at most, that divides all numbers: what an address is known to be a multiple of, since buffers
+/// The largest power of two, 16 at most, that divides all numbers: the known alignment of an address, since buffers
 /// begin at multiples of 64.
 uint32_t alignment(std::initializer_list<int64_t> bytes) {
   uint32_t power = 16;
@@ -66,7 +66,7 @@ uint32_t alignment(std::initializer_list<int64_t> bytes) {
 
 } // namespace
 
-/// Batch dims: one goes into the call, by its stride; the others are rounds. Strides are in elements, of A, B and C.
+/// Batch dims: one is in the call, by its stride; the others are loops. Strides are in elements, of A, B and C.
 struct Products::Batch {
   struct Dim {
     int64_t size;
@@ -135,7 +135,7 @@ Status Products::describe(const GemmCall &call, const Batch &batch, Prepared &en
       check(*blas, blas->setProduct(product, productTransposeB, &operationB, sizeof(operationB)), what));
   HPC_RETURN_IF_ERROR(check(*blas, blas->setProduct(product, productEpilogue, &epilogue, sizeof(epilogue)), what));
 
-  // A row of what is stored is a column of what cuBLASLt sees.
+  // A stored row is a column for cuBLASLt.
   auto makeLayout = [&](Layout &layout, const plan::Operand &operand, int64_t rows, int64_t columns, size_t index) {
     if (operand.transpose)
       std::swap(rows, columns);

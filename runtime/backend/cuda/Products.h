@@ -1,5 +1,5 @@
-// Matrix products by cuBLASLt, which thinks column by column: a row-major C = A B is its C' = B' A' without a
-// transposition, so operands change places. What is constant of a product is made once, in prepare().
+// Matrix products by cuBLASLt, whose matrices are column-major: a row-major C = A B is its C' = B' A' without a
+// transposition, so operands change places. The constant parts of a product are made once, in prepare().
 #pragma once
 
 #include "runtime/backend/cuda/CudaOptions.h"
@@ -18,7 +18,7 @@ public:
 
   /// On `stream`, which products run on later, where something has to be written beforehand.
   Expected<GemmHandle> prepare(const GemmCall &call, StreamHandle stream);
-  /// Whether the epilogue is one of those that are `wanted`, and cuBLASLt offers it for this product.
+  /// Whether the epilogue is one of `wanted`, and cuBLASLt offers it for this product.
   Expected<bool> fuses(const GemmCall &call, Epilogues wanted, StreamHandle stream);
   Status run(GemmHandle handle, const GemmCall &call, StreamHandle stream);
   int64_t workspaceBytes() const { return reserved + zeroBytes; }

@@ -1,6 +1,6 @@
-// The one kernel that the backend brings along: element by element, the values of several ranks become one, in the
-// order of the ranks, with 16-bit floats widened and rounded once at the end; all as in backend/host/Reduce, so that
-// both backends give the same bits.
+// The only kernel of the backend itself: element by element, it combines the values of several ranks, in the order of
+// the ranks, with 16-bit floats widened and rounded once at the end; all as in backend/host/Reduce, so that both
+// backends give the same bits.
 #pragma once
 
 #include "runtime/backend/cuda/Gpu.h"
@@ -18,7 +18,7 @@ namespace hpc::cuda {
 /// the number of elements. A target may be a source.
 std::string reducePtx(ReduceKind kind, DType dtype, int sources, int targets);
 
-/// The kernels that were asked for so far, for all GPUs. Used by all ranks' threads.
+/// The kernels requested so far, for all GPUs. All ranks' threads use it.
 class ReduceKernels {
 public:
   explicit ReduceKernels(const Driver &driver) : driver(driver) {}
@@ -37,8 +37,8 @@ private:
 
 /// Loads PTX; an error has the driver's own log.
 Expected<CodeLibrary> loadCode(const Driver &driver, const std::string &ptx);
-/// A function of loaded code, made ready in the context that the thread has: kernels that are loaded at their first
-/// start would wait for all that runs.
+/// A function of loaded code, made ready in the thread's current context: kernels that are loaded at their first launch
+/// would wait for all running work.
 Expected<KernelObject> findKernel(const Driver &driver, const CodeLibrary &code, const std::string &symbol);
 
 } // namespace hpc::cuda

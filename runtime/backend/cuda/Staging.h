@@ -21,9 +21,9 @@ public:
   void expect(const SliceCopy &slice, const std::byte *piece, int64_t begin, int64_t bytes, std::byte *host) {
     expected.push_back({&slice, piece, begin, bytes, host});
   }
-  /// The stream has passed all pieces: stores what was expected.
+  /// The stream has passed all pieces: stores the expected bytes.
   void deliver();
-  /// Forgets what was expected.
+  /// Forgets the expected bytes.
   void clear();
   int64_t bytes() const { return totalBytes; }
 

@@ -1,4 +1,4 @@
-// Capture is of this thread alone: other ranks' threads of the process may do meanwhile what a capture forbids.
+// Capture concerns this thread alone: other ranks' threads may meanwhile make calls that a capture forbids.
 #include "runtime/backend/cuda/StepGraph.h"
 
 namespace hpc::cuda {
@@ -50,7 +50,7 @@ Status StepGraph::launch() {
 void StepGraph::abandon() {
   if (state == Capturing) {
     GraphHandle graph = nullptr;
-    driver.endCapture(stream, &graph); // says that the capture is not whole, and so it is not looked at
+    driver.endCapture(stream, &graph); // returns an error for the incomplete capture, which does not matter
     Graph owned(driver, graph);
   }
   state = Idle;

@@ -1,6 +1,6 @@
-// The step of a rank as a CUDA graph: after two steps that made whatever is made at first use, one is captured, and
-// from then on the host's part of a step is its loads, its stores and one launch. A captured step is exactly the calls
-// of an ordinary one, so all that may differ between steps lies in memory, not in arguments.
+// The step of a rank as a CUDA graph: after two steps, in which objects are created at their first use, one is
+// captured, and from then on the host only does loads, stores and one launch. A captured step has exactly the calls of
+// an ordinary one, so everything that may differ between steps is in memory, not in arguments.
 #pragma once
 
 #include "runtime/backend/cuda/Gpu.h"
@@ -14,11 +14,11 @@ public:
 
   /// Whether this step is replayed. If not, it may be captured from here on.
   Expected<bool> begin();
-  /// Launches what was captured or is replayed.
+  /// Launches the captured or replayed step.
   Status launch();
   /// Ends a capture that will not be finished. On the thread that began it.
   void abandon();
-  /// What was captured holds no longer, or cannot be: `forEver`.
+  /// The captured step is no longer valid, or can never be (`forEver`).
   void forget(bool forEver);
 
   bool isReplaying() const { return state == Replaying; }

@@ -53,7 +53,7 @@ Expected<Code> Code::load(const std::string &sharedObject) {
     return Status::error(ErrorKind::Plan, "the plan's code cannot be loaded: " + what);
   };
   code.descriptor = ::memfd_create("hpc-plan-code", MFD_CLOEXEC | MFD_EXEC);
-  if (code.descriptor < 0 && errno == EINVAL) // kernels before 6.3 do not know MFD_EXEC
+  if (code.descriptor < 0 && errno == EINVAL) // kernels before 6.3 lack MFD_EXEC
     code.descriptor = ::memfd_create("hpc-plan-code", MFD_CLOEXEC);
   if (code.descriptor < 0)
     return failed(std::strerror(errno));
@@ -65,8 +65,8 @@ Expected<Code> Code::load(const std::string &sharedObject) {
       return failed(writeErrorText(errno));
     written += size_t(bytes);
   }
-  // The descriptor stays open while the code is loaded: dlopen takes a path that it has seen for the same library, and
-  // the number must not come back with another plan's code behind it.
+  // The descriptor stays open while the code is loaded: dlopen treats an equal path as the same library, and the number
+  // must not be reused for another plan's code.
   std::string path = "/proc/self/fd/" + std::to_string(code.descriptor);
   code.handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!code.handle)

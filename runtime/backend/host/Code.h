@@ -1,5 +1,5 @@
 // The plan's generated code in this process: an ELF shared object that is loaded from memory.
-// It is machine code: who runs a plan trusts its author.
+// It is machine code: running a plan means trusting its author.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -15,11 +15,11 @@ namespace {
 
 using dnnl::memory;
 
-/// What a slab and its result take of the cache.
+/// Bytes of cache for a slab and its result.
 constexpr int64_t slabBytes = 512 << 10;
-/// For threads; more slabs or fewer rows than these are slower than what a second thread gains.
+/// For threads; with more slabs or fewer rows than these, a second thread costs more than it gains.
 constexpr int64_t fewParts = 4, leastRows = 64, leastPositions = 4;
-/// Below, the columns are written in less time than the image is turned over.
+/// Below this depth, writing the columns takes less time than transposing the image.
 constexpr int64_t leastDepth = 96;
 /// Tiles are faster where both are large (measured).
 constexpr int64_t rowsForTiles = 512, columnsForTiles = 1024;
@@ -57,7 +57,7 @@ bool isConvolution(const GemmCall &call, bool mayUseTiles) {
     return false;
   if (call.m == 0 || call.n != windows.columns() || call.k != windows.channels * size || gemm.a.ld != call.k)
     return false;
-  // Each product has a matrix of A to itself, among those that lie one after the other.
+  // Each product has a matrix of A of its own, and these follow each other in memory.
   for (size_t d = 0; d < gemm.batch.size(); ++d)
     if (gemm.batch[d] == 0 || gemm.a.stride[d] % (call.m * call.k) != 0)
       return false;

@@ -1,6 +1,6 @@
-// A product of a weight with windows as oneDNN's convolution: f32, with the channels of a position beside each other, as
-// that is fastest. The image comes and the result goes in slabs that stay in the cache, turned over on the way, so no
-// tensor is in memory twice.
+// A product of a weight with windows as oneDNN's convolution: f32, with the channels of a position adjacent, which is
+// fastest. Image and result are processed in slabs that stay in the cache, transposed when they are read and written,
+// so no tensor is in memory twice.
 #pragma once
 
 #include "runtime/backend/host/Gemm.h"
@@ -12,12 +12,12 @@ namespace hpc::host {
 
 class Convolution {
 public:
-  /// Null where the product is none, oneDNN has no fast code for it, or columns are the better way (WindowProduct.h).
+  /// Null if the product is no convolution, oneDNN has no fast code for it, or columns are faster (WindowProduct.h).
   /// Depends on the machine, types and extents alone.
   static std::unique_ptr<Convolution> create(const GemmCall &call, bool mayUseTiles);
 
-  /// The weight [groups, m, k] is rearranged in blobs that lie one after the other: as large as what they are made of, or
-  /// larger where oneDNN pads channels.
+  /// The weight [groups, m, k] is rearranged into consecutive blobs: as large as their source, or larger if oneDNN pads
+  /// channels.
   int64_t blobs() const { return groups * rowParts; }
   int64_t storedBytes() const { return rows * k * int64_t(sizeof(float)); }
   int64_t blobBytes() const { return int64_t(weightFormat.get_size()); }

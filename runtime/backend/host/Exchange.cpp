@@ -13,11 +13,11 @@ namespace {
 
 using plan::CollectiveKind;
 
-/// Results of this many bytes a member leave no cache line behind that anybody reads soon.
+/// Results of this many bytes a member are written past the caches, since nobody reads them soon.
 constexpr int64_t streamedBytes = 16 << 20;
 using Line = float __attribute__((vector_size(64)));
 
-/// memcpy that neither reads what it writes over nor keeps it in a cache. Call finishStreams() before others are told.
+/// memcpy that neither reads the target nor keeps it in a cache. finishStreams() must follow before others may read it.
 void stream(std::byte *target, const std::byte *source, int64_t bytes) {
   const int64_t size = sizeof(Line);
   int64_t at = std::min(bytes, int64_t(-reinterpret_cast<uintptr_t>(target) % sizeof(Line))); // up to the first line

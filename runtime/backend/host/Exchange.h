@@ -1,6 +1,6 @@
-// What a collective does to memory, once all members of a group have shown theirs: no waiting in here.
-// Members may do their shares in any order, one after the other or at once: a share writes only what no other share
-// reads or writes, which is why an all-reduce may have its result in place.
+// The memory operations of a collective, once all members of a group have posted: no waiting in here. Members may do
+// their shares in any order, one after the other or at once: a share writes only memory that no other share reads or
+// writes, which is why an all-reduce may have its result in place.
 #pragma once
 
 #include "runtime/backend/host/Reduce.h"
@@ -9,7 +9,7 @@
 
 namespace hpc::host {
 
-/// The memory that one member of a group brings to a collective.
+/// The memory with which one member of a group takes part in a collective.
 struct Share {
   const std::byte *source = nullptr;
   std::byte *target = nullptr;

@@ -1,5 +1,5 @@
-// Four rows of B as it lies in memory at a time, a quarter of it apart: so many streams the core follows by itself, if
-// each goes on for some pages. Written once, without intrinsics, and compiled for each kind of vectors.
+// Reads four rows of B at a time, a quarter of B apart: the core prefetches so many streams by itself, if each
+// continues for some pages. Written once, without intrinsics, and compiled for each kind of vectors.
 #include "runtime/backend/host/FewRows.h"
 
 #include "runtime/backend/host/Vectors.h"
@@ -52,7 +52,7 @@ HPC_INLINE void addProducts(const Float (&factors)[count], const Float (&right)[
 }
 
 /// `count` rows of B from x on, times their columns of A, for columns first .. last-1, `vectors` whole vectors at a
-/// time. What the first row of A has there stays in registers. `single`: A has one row.
+/// time. The numbers of A's first row there stay in registers. `single`: A has one row.
 template <int lanes, int count, int vectors, bool single, typename T>
 HPC_INLINE void addRowVectors(const FewRows &product, Rows<T> b, int64_t x, int64_t first, int64_t last) {
   using Float = typename Vectors<lanes>::Float;

@@ -27,7 +27,7 @@ struct FewRows {
 /// Whether this machine has the vectors for it: AVX-512, or AVX2 with FMA and F16C.
 bool hasFewRows();
 
-/// `mayBeWide`: with AVX-512 where the machine has it.
+/// `mayBeWide`: uses AVX-512 if the machine has it.
 void multiplyFewRows(const FewRows &product, bool mayBeWide = true);
 
 } // namespace hpc::host

@@ -15,7 +15,7 @@ template <typename Byte> MatrixOf<Byte> matrix(const plan::Operand &operand, Byt
   return {data, operand.dtype, operand.ld, operand.transpose};
 }
 
-/// Of one index of the batch; tiles are chosen or refused for the whole of it, before it is cut.
+/// For one index of the batch; tiles are chosen or refused for all of it, before it is cut.
 Product productOf(const GemmCall &call) {
   const plan::Gemm &gemm = call.plan;
   return {call.m,          call.n,      call.k, matrix(gemm.a, call.a), matrix(gemm.b, call.b), matrix(gemm.c, call.c),
@@ -55,7 +55,7 @@ Product productOf(const GemmCall &call, const ProductPart &part, int64_t packedD
 template <typename Compute>
 Status eachPart(const GemmCall &call, const ProductCut &cut, int64_t packedDepth, ThreadPool &threads,
                 std::vector<Scratch> &scratch, const Compute &compute) {
-  // The parts do not depend on how many threads there are; who computes them does.
+  // The parts do not depend on the number of threads; only their assignment to threads does.
   const int64_t grain = paysForThreads(batchSize(call.plan), call.m, call.n, call.k) ? 1 : std::max<int64_t>(cut.parts(), 1);
   return threads.run(cut.parts(), grain, [&](int64_t thread, int64_t first, int64_t last) {
     if (thread > 0)
@@ -138,8 +138,8 @@ Status gemm(const GemmCall &call, const GemmMethod &method, ThreadPool &threads,
         isNumber.store(false, std::memory_order_relaxed);
       return Status::success();
     }));
-    // Infinities may have become NaN; where C held no sum before, the ways below say which. All of C, so that its bits
-    // do not depend on the cut.
+    // Tiles may have turned infinities into NaN; if C held no sum before, the code below computes all of C again, so
+    // that its bits do not depend on the cut.
     if (isNumber || call.addToC)
       return Status::success();
   }

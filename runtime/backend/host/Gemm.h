@@ -7,8 +7,8 @@
 
 namespace hpc::host {
 
-/// Bytes that a thread needs beside the operands of a product while it runs: what its `scratch` will grow to, and an
-/// upper bound of what oneDNN allocates. An error for what the host cannot multiply.
+/// Bytes that a thread needs beside the operands of a product while it runs: the final size of its `scratch`, and an
+/// upper bound of oneDNN's allocations. An error for types that the host cannot multiply.
 struct GemmNeeds {
   int64_t scratch = 0, library = 0;
 };
@@ -18,7 +18,7 @@ Expected<GemmNeeds> gemmNeeds(const GemmCall &call, bool mayUseTiles = true);
 struct GemmMethod {
   bool usesTiles = false, usesVectors = false;
   ProductCut ours;    ///< of these two, whose bits depend on no cut
-  ProductCut library; ///< of all else, and of what has infinities in tiles: the same for any number of threads
+  ProductCut library; ///< of other methods, and if tiles meet infinities: the same for any number of threads
   int64_t depth = 0;  ///< where not 0, nothing is cut but k, into parts of this; see depthOfParts()
   bool wantsPacked = false;
   int64_t packedDepth = 0; ///< where not 0, of the panels that B is in
@@ -28,7 +28,7 @@ GemmMethod chooseMethod(const GemmCall &call, int64_t threads, bool mayUseTiles 
 /// Memory of a thread that multiplies; grows as needed.
 using Scratch = std::vector<std::byte>;
 
-/// How it is done with B in the panels of packVectors(), where the method wants that; packedDepth is still to be set.
+/// The method with B in the panels of packVectors(), if the method wants that; packedDepth is still to be set.
 GemmMethod methodOfPacked(const GemmCall &call, int64_t threads);
 
 /// `scratch` has one for each of the threads. Of ways that pack panels on the way, oneDNN's prepacked form, measured on

@@ -1,4 +1,4 @@
-// Loads the plan's code, makes what the ranks share, and hands out devices and communicators.
+// Loads the plan's code, makes the objects that ranks share, and creates devices and communicators.
 #include "runtime/backend/host/HostBackend.h"
 
 #include "runtime/backend/host/Code.h"

@@ -8,7 +8,7 @@
 
 namespace hpc::host {
 
-/// Without a world the session is alone and holds all ranks. `mayUseTiles`: products may go to the tile registers.
+/// Without a world the session is alone and holds all ranks. `mayUseTiles`: products may use the tile registers.
 std::unique_ptr<Backend> createHostBackend(std::shared_ptr<World> world = nullptr, bool mayUseTiles = true);
 
 } // namespace hpc::host

@@ -19,7 +19,7 @@ Expected<int64_t> HostCommunicator::prepare(const plan::Collective &collective) 
   }
   if (collective.kind != plan::CollectiveKind::AllReduce && collective.src.buffer == collective.dst.buffer)
     scratch.resize(std::max(scratch.size(), size_t(sourceBytes(collective, seat->group->size()))));
-  // All ranks of a stage prepare the same collectives in the same order, so the index says which one it is.
+  // All ranks of a stage prepare the same collectives in the same order, so the index identifies a collective.
   int64_t number = int64_t(prepared.size());
   prepared.push_back({*seat, reduction, &seat->group->posted(number)});
   return number;

@@ -21,7 +21,7 @@ public:
   int64_t scratchBytes() const override { return int64_t(scratch.size()); }
 
 private:
-  /// What prepare() found out; its index is what collective() gets as `group`.
+  /// The result of prepare(); its index is the `group` of collective().
   struct Prepared {
     Seat seat;
     Reduction reduction; ///< reductions only

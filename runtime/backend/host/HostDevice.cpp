@@ -18,7 +18,7 @@ namespace {
 /// Bytes that are read or written in the time that it takes to wake a helper, or more.
 constexpr int64_t leastBytes = 32 << 10;
 constexpr int64_t cacheLine = 64;
-/// Pieces of each thread: some, as they do not take equally long, nor do all threads have their core to themselves.
+/// Pieces of each thread: several, since they take different times, and a thread may share its core.
 constexpr int64_t piecesOfEach = 6;
 
 /// Items of a piece, where all of them touch `bytes` of memory.
@@ -45,8 +45,8 @@ HostDevice::HostDevice(ThreadPool &threads, bool mayUseTiles)
 
 void HostDevice::Unmap::operator()(std::byte *memory) const { ::munmap(memory, bytes); }
 
-/// Pages are zero as they come, and come when they are first written, on the thread that does: nobody passes over them for
-/// zeros, and who loads weights with several threads has several of them clear pages.
+/// New pages are zero, and the kernel clears a page at the first write, on the writing thread: so no pass writes zeros,
+/// and several threads that load weights clear pages in parallel.
 Expected<std::byte *> HostDevice::allocate(plan::Space, int64_t bytes, std::byte fillValue) {
   constexpr int64_t page = 4096, hugePage = int64_t(2) << 20;
   const bool isLarge = bytes >= hugePage;
@@ -197,7 +197,7 @@ Status HostDevice::pack(const plan::Gemm &gemm, std::byte *b, int64_t k, int64_t
   for (GemmHandle handle : handles)
     if (!products[size_t(handle)].method.wantsPacked)
       return Status::success();
-  const VectorWay &way = *bestWay(gemm.a.dtype, gemm.b.dtype); // all of them want it in the same form
+  const VectorWay &way = *bestWay(gemm.a.dtype, gemm.b.dtype); // all of them need the same form
   if (k % way.depthOfStep != 0)
     return Status::success();
   const int64_t bytes = k * n * byteSize(gemm.b.dtype);

@@ -1,5 +1,5 @@
-// One rank's share of this machine: memory, matrix products, calls of generated code, all on the rank's threads. What
-// an instruction computes has the same bits for any number of them.
+// One rank's share of this machine: memory, matrix products, calls of generated code, all on the rank's threads. The
+// result of an instruction has the same bits for any number of threads.
 #pragma once
 
 #include "runtime/backend/host/WindowProduct.h"
@@ -38,21 +38,21 @@ private:
     size_t bytes = 0;
     void operator()(std::byte *memory) const;
   };
-  ThreadPool alone; ///< where none is given
+  ThreadPool alone; ///< used if no pool is given
   ThreadPool &threads;
   const bool mayUseTiles;
   std::vector<std::unique_ptr<std::byte, Unmap>> memory;
   struct Prepared {
     GemmMethod method, packed; ///< `packed`: with B packed, of a method that wants it
-    std::unique_ptr<WindowProduct> windows = nullptr; ///< in their place, where B is windows
-    bool isWeightPacked = false;                      ///< of those: A lies in its buffer as they want it
+    std::unique_ptr<WindowProduct> windows = nullptr; ///< in their place, if B is windows
+    bool isWeightPacked = false;                      ///< of `windows`: A is in its buffer in their form
   };
   std::vector<Prepared> products; ///< by handle
   std::vector<Scratch> scratch;    ///< by thread, for the product that takes most
   std::vector<Scratch> columns;    ///< likewise, of windows
-  Scratch weight;                  ///< of windows, rearranged anew in each run
-  int64_t libraryBytes = 0;        ///< of oneDNN on each thread, in the product that takes most
-  int64_t packingBytes = 0;        ///< of the weight that took most
+  Scratch weight;                  ///< of windows, rearranged in each run
+  int64_t libraryBytes = 0;        ///< of oneDNN on each thread, in the product that needs most
+  int64_t packingBytes = 0;        ///< of the weight that needed most
 
   Expected<GemmHandle> prepareWindows(const GemmCall &call);
   Status packWindows(std::byte *a, int64_t bytes, const std::vector<GemmHandle> &products);

@@ -24,7 +24,7 @@ template <typename F> double secondsOf(F work) {
 }
 
 Expected<MachineSpeed> measureOne() {
-  HostDevice device; // its memory is what plans run in
+  HostDevice device; // plans run in memory of a device
   Expected<std::byte *> from = device.allocate(plan::Space::Device, streamBytes, std::byte(0));
   Expected<std::byte *> to = device.allocate(plan::Space::Device, streamBytes, std::byte(0));
   if (!from.ok() || !to.ok())

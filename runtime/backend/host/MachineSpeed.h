@@ -1,4 +1,4 @@
-// What this machine can do at best, measured: the yardstick of profiles.
+// The highest speed of this machine, measured: the yardstick of profiles.
 #pragma once
 
 #include "runtime/base/DType.h"

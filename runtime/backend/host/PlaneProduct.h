@@ -9,7 +9,7 @@ namespace hpc::host {
 
 class PlaneProduct {
 public:
-  /// Null where the product is no such one. Depends on types and extents alone.
+  /// Null if the product has another form. Depends on types and extents alone.
   static std::unique_ptr<PlaneProduct> create(const GemmCall &call);
 
   /// Bytes of scratch for each thread.
@@ -26,7 +26,7 @@ private:
   /// A plane [phases.., lines..]: position o * stride + x of the padded image, x = t * stride + r, lies in phase r at o + t.
   std::vector<int64_t> lengths, phases;
   int64_t plane = 1, phase = 1;  ///< elements of a plane, and of one of its phases
-  int64_t span = 0;              ///< from the first position to behind the last one, junk between lines included
+  int64_t span = 0;              ///< from the first position to one after the last, unused ones between lines included
   std::vector<int64_t> offsets;  ///< by row of the windows: where its first position lies
   /// Of a plane: `size` elements of the image from `at` on, the first of the line being number `first` of these.
   struct Line {

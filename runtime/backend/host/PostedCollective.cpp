@@ -1,5 +1,5 @@
-// The last to arrive takes its own share before it opens the collective to the others: until that share is done no
-// request can complete, and so none can be posted anew while it is still being told.
+// The last to arrive does its own share before it opens the collective to the others: until then no request can
+// complete, and so none can be posted anew while it is still being opened.
 #include "runtime/backend/host/PostedCollective.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Collectives that members post and wait for later. The work is shared out: each member does its own share when it next
-// posts or waits, and a wait does all that is left, so that none waits for a member that computes.
+// Collectives that members post and wait for later. The work is divided: each member does its own share when it next
+// posts or waits, and a wait does all remaining shares, so that no member waits for one that computes.
 #pragma once
 
 #include "runtime/backend/host/Exchange.h"
@@ -23,7 +23,7 @@ public:
   void open(int64_t position);
   /// A member's share, unless somebody has taken it. Only after open().
   void doShare(int64_t position);
-  /// All shares that nobody has taken.
+  /// Does all shares that nobody has taken.
   void doRest();
 
 private:
@@ -34,7 +34,7 @@ private:
   const plan::Collective &collective;
   const Reduction reduction;
   std::vector<Share> shares;                  ///< by position, as all below
-  std::vector<std::vector<std::byte>> copies; ///< of sources that their targets lie over
+  std::vector<std::vector<std::byte>> copies; ///< of sources that their targets overlap
   std::vector<Request *> requests;
   std::vector<std::atomic<bool>> taken; ///< shares that somebody does or has done
   int64_t arrived = 0;

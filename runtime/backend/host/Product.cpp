@@ -13,14 +13,14 @@
 #include <cstring>
 #include <dnnl.h>
 
-// From libgomp, which oneDNN brings along; <omp.h> would need -fopenmp and so a second OpenMP runtime.
+// From libgomp, on which oneDNN depends; <omp.h> would need -fopenmp and so a second OpenMP runtime.
 extern "C" void omp_set_num_threads(int);
 
 namespace hpc::host {
 
 namespace {
 
-constexpr int64_t block = 512; ///< rows, columns and depth of what is multiplied at once
+constexpr int64_t block = 512; ///< rows, columns and depth that are multiplied at once
 
 /// oneDNN 2.6.3 dies of SIGFPE on a zero extent; callers have none.
 Status multiplyF32(bool transposeA, bool transposeB, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
@@ -141,9 +141,9 @@ bool isOfFewRows(const Product &product) {
 /// Few rows: numbers of f32 on the stack, of A and of C.
 constexpr int64_t columnsAtOnce = 1024, mostSums = fewRows * columnsAtOnce, mostDepth = 1024;
 
-/// How much of k is added up by itself, since one chain along a long k loses digits; from k alone, so that the bits of an
-/// element do not depend on the cut. Where B's rows are rows in memory they are parts for threads too, of which some
-/// sixteen are enough; a column that lies in memory as a row is read at once.
+/// The length of a chain of sums along k, since one chain along a long k loses digits; it depends on k alone, so that
+/// the bits of an element do not depend on the cut. If B's rows are rows in memory, chains are parts for threads too,
+/// of which some sixteen are enough; a column that is a row in memory is read as a whole.
 int64_t chainOf(const Product &product) {
   constexpr int64_t manyParts = 16, leastDepth = 64, unit = 16;
   if (product.b.transpose)
@@ -240,7 +240,7 @@ Status multiply(const Product &product, std::vector<std::byte> &scratch) {
   if (m == 0 || n == 0 || (k == 0 && addToC))
     return Status::success();
   if (fitsTiles(product)) {
-    // Infinities may have become NaN; where C holds no sum yet the other ways below say which.
+    // Tiles may have turned infinities into NaN; if C holds no sum yet, the code below computes it again.
     if (multiplyTiles(product, scratch) || addToC)
       return Status::success();
   }

@@ -1,7 +1,7 @@
-// One matrix product on the host, C = A * B or C += A * B, for every float type, and B of i8. One thread a call: the ranks are the
-// threads. Large ones go to tile registers where there are some (TileProduct), few rows to FewRows, some of machines without
-// tiles to VectorProduct; else f32 goes to oneDNN, and what is narrower is widened block by block and multiplied there too, so that sums are f32 in any case;
-// f64, which oneDNN 2.6 lacks, is our own loop.
+// One matrix product on the host, C = A * B or C += A * B, for every float type, and B of i8. One thread a call: the
+// ranks are the threads. Large ones use tile registers if there are some (TileProduct), few rows FewRows, some on
+// machines without tiles VectorProduct; else oneDNN multiplies f32, and narrower types after they are widened block by
+// block, so that sums are always f32; f64, which oneDNN 2.6 lacks, is our own loop.
 #pragma once
 
 #include "runtime/base/DType.h"
@@ -33,7 +33,7 @@ struct Product {
   bool mayUseTiles = true; ///< see TileProduct.h
 };
 
-/// Moves a matrix to row `row` and column `column` of what the product sees; a packed one to a panel.
+/// Moves a matrix to row `row` and column `column` of the product's operand; a packed one to a panel.
 template <typename Byte> void moveTo(MatrixOf<Byte> &matrix, int64_t row, int64_t column) {
   if (matrix.packed) // all of k
     matrix.data += column * matrix.ld * byteSize(matrix.dtype);
@@ -44,7 +44,7 @@ template <typename Byte> void moveTo(MatrixOf<Byte> &matrix, int64_t row, int64_
 /// Called once on each thread that will multiply: Debian's oneDNN would otherwise start a pool of its own for each.
 void useOneThread();
 
-/// Bytes that multiply() wants as scratch, or an error for types that have no product here.
+/// Bytes of scratch for multiply(), or an error for types without a product here.
 Expected<int64_t> productScratch(DType a, DType b, DType c, DType accumulate);
 
 /// `scratch` grows as needed.
@@ -61,7 +61,7 @@ void sumDepth(const Product &product, int64_t first, int64_t depth, float *sums)
 /// C from the sums of its parts, in their order.
 void addParts(const Product &product, const float *sums, int64_t parts);
 
-/// An upper bound of what oneDNN allocates during one product.
+/// An upper bound of oneDNN's allocations during one product.
 int64_t oneDnnScratch(int64_t m, int64_t n, int64_t k);
 
 } // namespace hpc::host

@@ -9,11 +9,11 @@ namespace hpc::host {
 
 namespace {
 
-/// Multiply-adds in whose time an element of A or B is packed (measured on gpt2's shapes, and near enough elsewhere).
+/// Multiply-adds that take as long as packing an element of A or B (measured).
 constexpr double packing = 32;
-/// Below so many the parts of a cut by shape are not cut further: a tenth of a millisecond or so.
+/// Parts of a cut by shape with less work are not cut further.
 constexpr double leastWork = 8e6;
-/// Work in whose half a sleeping helper has not woken yet: some 10 microseconds.
+/// Work of which a sleeping helper misses half before it has woken.
 constexpr double leastShared = 4e6;
 /// Units of rows and of columns that all ways compute without waste.
 constexpr int64_t rowUnit = 32, columnUnit = 64;
@@ -47,7 +47,7 @@ ProductCut cutByShape(int64_t products, int64_t m, int64_t n, int64_t k) {
   int64_t rows = m, columns = n;
   auto count = [&] { return double(products) * double(ceilDiv(m, rows)) * double(ceilDiv(n, columns)); };
   while (rows > 0 && columns > 0 && count() * 2 <= wanted) {
-    // The longer side: what is packed for a part is its rim.
+    // The longer side: the packing of a part grows with its rim.
     if (columns > columnUnit && (columns >= rows || rows <= rowUnit))
       columns = roundUp(ceilDiv(columns, 2), columnUnit);
     else if (rows > rowUnit)

@@ -1,6 +1,6 @@
-// How a product is cut into parts that threads compute by themselves: over its batch, rows and columns of C, never over
-// k. Where the bits of an element depend on the extents of the call that computes it, the cut follows from the shape
-// alone; where they do not, from the number of threads too.
+// The cut of a product into parts that threads compute on their own: over its batch, rows and columns of C, never over
+// k. If the bits of an element depend on the extents of the call that computes it, the cut depends on the shape alone;
+// if not, also on the number of threads.
 #pragma once
 
 #include <cstdint>

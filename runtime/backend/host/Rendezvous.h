@@ -1,5 +1,5 @@
-// Where the ranks that are threads of one process meet: barriers, and mailboxes for what one rank sends another.
-// The first error wakes everybody: each wait then returns that error, so no rank is left waiting for one that gave up.
+// Barriers and mailboxes of the ranks that are threads of one process. The first error wakes everybody: each wait then
+// returns that error, so no rank is left waiting for one that failed.
 #pragma once
 
 #include "runtime/base/Futex.h"
@@ -16,7 +16,7 @@ namespace hpc::host {
 
 class Rendezvous;
 
-/// A word that threads sleep on until it changes. Its top bit says that the world has failed.
+/// A word that threads sleep on until it changes. Its top bit means that the world has failed.
 class Signal {
 public:
   explicit Signal(Rendezvous &owner);
@@ -77,13 +77,13 @@ private:
 
 class PostedCollective;
 
-/// What a rank has posted: one end of a message, completed when the other end is posted too, or its part in a
-/// collective, completed when all have posted theirs and all shares are done.
+/// A rank's post: one end of a message, completed when the other end is posted too, or its part in a collective,
+/// completed when all have posted theirs and all shares are done.
 class Request {
 public:
   explicit Request(Rendezvous &rendezvous) : state(rendezvous) {}
-  /// Returns when the last post is complete; at once if there is none. Does what is left to do of a collective that all
-  /// have posted.
+  /// Returns when the last post is complete; at once if there is none. Does the remaining shares of a collective that
+  /// all have posted.
   Status wait();
   bool pending() const { return state.value() == Posted || state.value() == Open; }
   /// An error if the last post was not waited for.
@@ -93,7 +93,7 @@ public:
 
   /// By the request's rank: the post is its part in `work`.
   void takePart(std::shared_ptr<PostedCollective> work, int64_t position);
-  /// By whoever posted last: all have, so that shares may be done. complete() must not have been called.
+  /// Called by the rank that posted last: shares may be done now. complete() must not have been called.
   void open() { state.set(Open); }
   /// By the request's rank: does its own share of a collective that all have posted, if there is one to do.
   void doOwnShare();
@@ -109,8 +109,8 @@ private:
   int64_t position = 0;                   ///< in the group that does `work`
 };
 
-/// The messages of one (sender, receiver, channel), matched in order and not buffered: whoever posts second copies from
-/// the sender's memory to the receiver's.
+/// The messages of one (sender, receiver, channel), matched in order and not buffered: the side that posts second
+/// copies from the sender's memory to the receiver's.
 class Mailbox {
 public:
   Status send(const std::byte *source, int64_t bytes, Request &request) {

@@ -36,7 +36,7 @@ __m512 restOf(__m512 x, __m512i upper) {
   return _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(x), upper)));
 }
 
-/// A row of a tile, and of the tiles of the lower pieces behind it.
+/// A row of a tile, and of the tiles of the lower pieces after it.
 template <typename T> void packRow(__m512 low, __m512 high, std::byte *row, int64_t pieceBytes) {
   const __m512i upper = _mm512_set1_epi32(int(0xffff0000));
   for (int piece = 0; piece < pieces<T>; ++piece, row += pieceBytes) {

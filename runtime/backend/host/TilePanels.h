@@ -52,9 +52,9 @@ template <typename T> struct PanelSource {
 };
 
 /// Writes panels of tiles [panel][step of depth][piece][tile], a few rows of a tile a call: packing is done between
-/// multiplications, which leave most of the core idle. What the source lacks of whole tiles is 0. In a row of 16 pairs,
-/// pair q of a step holds the depths q and q + 16: any order serves that is the same for A and B, and this one needs no
-/// shuffles. A's tiles have a row for each of its rows, B's a row for each pair of depths.
+/// multiplications, which leave most of the core idle. Rows and depths beyond the source are 0. In a row of 16 pairs,
+/// pair q of a step holds the depths q and q + 16: any order that is the same for A and B is right, and this one needs
+/// no shuffles. A's tiles have a row for each of its rows, B's a row for each pair of depths.
 template <typename T> class Packing {
 public:
   void begin(const PanelSource<T> &source, Side side, std::byte *panels);
@@ -86,8 +86,8 @@ private:
   alignas(64) std::byte transposed[2 * tileBytes];
 };
 
-/// Of bf16, pair q of a step holds the depths 2 q and 2 q + 1: where neighbours in memory are neighbours in depth it is
-/// 32 bits there already. A step takes whole cache lines.
+/// For bf16, pair q of a step holds the depths 2 q and 2 q + 1: if neighbours in memory are neighbours in depth, a pair
+/// is 32 bits there already. A step takes whole cache lines.
 template <> class Packing<BFloat16> {
 public:
   void begin(const PanelSource<BFloat16> &source, Side side, std::byte *panels);

@@ -1,5 +1,5 @@
-// The tiles multiply while the rest of the core packs the part of B that is next, brings the one behind it into the
-// cache, and writes the part of C that is done: a few vectors of that stand behind every few multiplications.
+// The tiles multiply while the rest of the core packs the next part of B, prefetches the one after it, and writes the
+// finished part of C: a few vector instructions for that follow every few multiplications.
 #include "runtime/backend/host/TileProduct.h"
 
 #include "runtime/backend/host/FewRows.h"
@@ -15,8 +15,8 @@ namespace hpc::host {
 
 namespace {
 
-/// What is packed of A, two parts of B and the sums of two parts of C lie in L2 together. Columns of B are packed several
-/// panels at once, so that memory is read in long pieces; one of their panels, `panelDepth` deep, lies in L1.
+/// The packed part of A, two parts of B and the sums of two parts of C fit into L2 together. Columns of B are packed
+/// several panels at once, so that memory is read in long pieces; one of their panels, `panelDepth` deep, fits into L1.
 constexpr int64_t rowsAtOnce = 256, columnsAtOnce = 128, panelDepth = 128;
 /// Deeper sums come in blocks of this: each starts at 0 and is added to C, which keeps the chain of roundings short.
 constexpr int64_t depthAtOnce = 768;
@@ -49,8 +49,8 @@ struct alignas(64) TileConfiguration {
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,amx-tile,amx-bf16"))),                   \
                             apply_to = function)
 
-/// A part of an operand that is packed later, asked for a few lines at a time: memory that nobody waits for. All at once
-/// would stop the core until they are there.
+/// A part of an operand that is packed later, prefetched a few lines at a time, so that nothing waits for memory. All
+/// lines at once would stall the core until they arrive.
 class Ahead {
 public:
   template <typename T> void begin(const PanelSource<T> &source, int64_t calls) {
@@ -109,7 +109,7 @@ public:
     c += ldc;
     --remaining;
   }
-  /// Whether all that was written is a number.
+  /// Whether all written elements are numbers.
   bool isFinite() const { return unordered == 0; }
 
 private:
@@ -134,7 +134,7 @@ private:
   __mmask16 unordered = 0;
 };
 
-/// What the core does beside the tiles, spread evenly over `calls` of some().
+/// The core's work beside the tiles, spread evenly over `calls` of some().
 template <typename L, typename R> class Beside {
 public:
   Packing<L> left;

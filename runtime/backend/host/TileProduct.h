@@ -17,8 +17,8 @@ bool fitsTiles(const Product &product);
 /// Bytes of scratch for any product.
 int64_t tileScratch();
 
-/// Returns whether all of C is a number. Where it is not, an infinity in an operand may have become NaN, since
-/// infinity * 0 is NaN and the lower pieces of most numbers are 0; and C has been written.
+/// Returns whether all of C is a number. If not, an infinity in an operand may have become NaN, since infinity * 0 is
+/// NaN and the lower pieces of most numbers are 0; C has been written even so.
 bool multiplyTiles(const Product &product, std::vector<std::byte> &scratch);
 
 } // namespace hpc::host

@@ -1,4 +1,4 @@
-// A matrix of f32 turned over: what lies in rows of channels becomes rows of positions, and back.
+// A matrix of f32 transposed: rows of channels become rows of positions, and back.
 #pragma once
 
 #include <cstdint>

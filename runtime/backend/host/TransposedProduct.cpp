@@ -9,7 +9,7 @@ namespace hpc::host::vectors {
 
 namespace {
 
-/// What is packed of A for so many rows lies in L2, beside the columns of a block and those of the next one.
+/// The packed rows of A fit into L2, beside the columns of a block and those of the next one.
 constexpr int64_t rowsOfBlock = 64, groupsOfBlock = 4;
 static_assert(rowsOfBlock % mostPanelRows == 0 && rowsAtOnce % rowsOfBlock == 0);
 
@@ -30,7 +30,7 @@ Lines linesOf(const VectorWay &way, const ConstMatrix &b, int64_t column, int64_
   return {room, way.stepsOf(depth)};
 }
 
-/// What panel i of `panels` asks for of the same group of columns, at column `column`, in the next block.
+/// The part of the next block's group of columns, for columns from `column` on, that panel i of `panels` prefetches.
 Ahead linesAhead(const VectorWay &way, const Product &product, int64_t column, int64_t x, int64_t i, int64_t panels) {
   const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
   const int64_t columnsOfBlock = groupsOfBlock * way.lineColumns;

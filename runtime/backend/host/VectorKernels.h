@@ -1,6 +1,6 @@
-// What the innermost loops of all ways have in common, as templates over a kind of vectors: `lanes`, `panelRows`,
-// `hasLongSteps` (see walkBySteps), and multiply(left, right, sum), which adds to a vector of sums. They go into
-// functions that are compiled for the kind.
+// The common parts of all micro-kernels' innermost loops, as templates over a kind of vectors: `lanes`, `panelRows`,
+// `hasLongSteps` (see walkBySteps), and multiply(left, right, sum), which adds to a vector of sums. They are inlined
+// into functions that are compiled for the kind.
 #pragma once
 
 #include "runtime/backend/host/VectorWay.h"
@@ -10,8 +10,8 @@
 
 namespace hpc::host::vectors {
 
-/// Where in Ahead's lines, and in rows of C, a loop over steps is: of `count` things step x has come to x * count /
-/// steps, in 32.32 bits, so that the loop needs no branch for it.
+/// The progress of a loop over steps through Ahead's lines and rows of C: at step x it has reached item x * count /
+/// steps of `count`, in 32.32 bits, so that the loop needs no branch for it.
 struct Progress {
   uint64_t at = 0, aStep;
 
@@ -21,21 +21,21 @@ struct Progress {
   HPC_INLINE void step() { at += aStep; }
 };
 
-/// Asks for a step's part of what is read soon, in one line of a cache or two.
+/// Prefetches a step's part of the memory that is read soon, in one cache line or two.
 template <int lines> HPC_INLINE void ask(const Ahead &ahead, const Progress &progress) {
   const std::byte *const soon = ahead.from + progress.whole() * ahead.ld + progress.part(ahead.bytes);
   for (int line = 0; line < lines; ++line)
     __builtin_prefetch(soon + line * 64, 0, 2);
 }
 
-/// Asks for what is written later: where rows of C are pages apart, stores would wait.
+/// Prefetches memory that is written later: if rows of C are pages apart, stores would wait.
 template <int lanes> HPC_INLINE void askFor(const float *c) {
   for (int lane = 0; lane < lanes; lane += 16)
     __builtin_prefetch(c + lane, 1);
 }
 
-/// step(x) for all steps; meanwhile the lines of `ahead` and `rows` rows of C, which askRow(row) asks for: with each
-/// line some of them, since a core has not many under way.
+/// step(x) for all steps; meanwhile prefetches the lines of `ahead`, and `rows` rows of C by askRow(row): some of these
+/// with each line, since a core can have few requests in flight.
 template <typename Step, typename AskRow>
 HPC_INLINE void walkByLines(int64_t steps, const Ahead &ahead, int64_t rows, const AskRow &askRow, const Step &step) {
   const int64_t bytesAStep = ahead.bytes == 0 ? 0 : (ahead.bytes * ahead.count + steps - 1) / steps;

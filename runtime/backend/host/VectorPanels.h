@@ -9,7 +9,7 @@ namespace hpc::host::vectors {
 
 #define HPC_AVX2 [[gnu::target("avx2,fma,f16c")]]
 
-/// What a step holds of a line whose numbers are T.
+/// The content of a step of a line whose numbers are T.
 template <typename T> struct OneNumber {
   static constexpr int64_t depth = 1;
   /// As many steps of one line as the vector has lanes.

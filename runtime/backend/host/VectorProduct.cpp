@@ -42,13 +42,13 @@ bool hasWay(const Product &product) {
          bestWay(product.a.dtype, product.b.dtype);
 }
 
-/// oneDNN 2.6.3 reads operands as they lie in memory where A, or a part of it, has fewer than 384 rows. With AVX2, of a
-/// transposed A or a B whose rows are a multiple of 2048 bytes apart, which fall on few lines of the cache, it then
-/// computes 31 to 55 GFLOP/s where others have 85 (Zen 3); of a transposed B of many columns 30 to 50 where A has 16
-/// rows and 57 to 75 where it has 64, where these vectors have 85 and 92. With fewer columns it is as fast, and A need
-/// not be packed. With AVX-512 (Zen 4, peak 118) it is 2 to 5% faster than these where a product is whole, and has 36
-/// to 105 of a transposed B; but where much is to be done it is called for many parts (ProductCut), each of which packs
-/// its operands: 2 x 83 of 256 x 768 x 50257, where these have 2 x 104.
+/// oneDNN 2.6.3 does not pack operands where A, or a part of it, has fewer than 384 rows. With AVX2
+/// it is then slow (measured): for a transposed A; for a B whose rows are a multiple of 2048 bytes
+/// apart, which share few lines of the cache; and for a transposed B of many columns. With fewer
+/// columns it is as fast as these vectors, and A need not be packed. With AVX-512 it is a little
+/// faster on a whole product and often slower on a transposed B. But it is called for many parts of
+/// a large product (ProductCut), and packs the operands again in each: there these vectors are
+/// faster.
 bool isSlowElsewhere(const Product &product) {
   constexpr int64_t manyColumns = 256;
   constexpr double muchWork = 2e9;
@@ -95,9 +95,9 @@ struct RightPanels {
       return reinterpret_cast<const float *>(stored(column + j, x, way.panelColumns));
     return packed + j * way.stepsOf(depth);
   }
-  /// What is to be read after the block at `column`, of which memory gives a part with each panel of the product: the
-  /// part of panel `call` of `calls`. Of a B that was packed before it is the panel that is read after the one at
-  /// column + j: the next one, or that of the next block where a block is widened first.
+  /// The memory that is read after the block at `column`, of which each panel of the product prefetches a part: the
+  /// part of panel `call` of `calls`. For a B that was packed before the run it is the panel read after the one at
+  /// column + j: the next one, or that of the next block if blocks are widened first.
   Ahead ahead(int64_t column, int64_t j, int64_t x, int64_t depth, int64_t call, int64_t calls) const {
     const ConstMatrix &b = product.b;
     if (b.packed) {
@@ -115,7 +115,7 @@ struct RightPanels {
 
 private:
   bool isWide() const { return bytesOfStep(way, product.b) == wordBytes; }
-  /// Where depth x of the panel at `column`, which has `width` columns, lies packed; ld is the depth of all panels.
+  /// The address of depth x of the packed panel at `column`, which has `width` columns; ld is the depth of all panels.
   const std::byte *stored(int64_t column, int64_t x, int64_t width) const {
     const ConstMatrix &b = product.b;
     return b.data + (column * b.ld + x * width) * byteSize(b.dtype);
@@ -211,7 +211,7 @@ bool wantsPacked(const Product &product) {
   if (!hasWay(product))
     return false;
   const VectorWay &way = *bestWay(product.a.dtype, product.b.dtype);
-  // What is widened in any case is as quick in lines, and packing needs room for a second copy.
+  // Lines that are widened in any case are as fast as panels, and packing needs space for a second copy.
   const bool isAsGoodInLines = product.b.transpose && bytesOfStep(way, product.b) < wordBytes;
   return product.k % way.depthOfStep == 0 && !isAsGoodInLines;
 }

@@ -1,6 +1,6 @@
-// Matrix products in the vectors of x86-64 machines that have AVX2 or AVX-512 and no tile registers, sums in f32: what
-// oneDNN has no product for (bf16 and f16, and B of i8), and f32 where oneDNN takes longer. C of 16 bits is rounded
-// once. The bits of an element of C depend on its row of A, its column of B and their depth alone.
+// Matrix products in the vectors of x86-64 machines that have AVX2 or AVX-512 and no tile registers, sums in f32: for
+// types that oneDNN does not multiply (bf16 and f16, and B of i8), and f32 if oneDNN takes longer. C of 16 bits is
+// rounded once. The bits of an element of C depend on its row of A, its column of B and their depth alone.
 #pragma once
 
 #include "runtime/backend/host/VectorWay.h"
@@ -15,8 +15,8 @@ bool fitsVectors(const Product &product);
 bool wantsPacked(const Product &product);
 
 /// The panels of a packed B [k, n] follow each other, each [steps of k, way.panelColumns] row by row, the last one with
-/// the columns that are left. Numbers keep their type, so they are as many bytes as B has, and k is a multiple of
-/// way.depthOfStep; what is narrower than a step's word is widened when it is multiplied.
+/// the remaining columns. Numbers keep their type, so they take as many bytes as B, and k is a multiple of
+/// way.depthOfStep; a step narrower than a word is widened when it is multiplied.
 
 /// Panels first .. last-1 of b [k, n] to their places in `to`, the beginning of all of them.
 void packVectors(const VectorWay &way, const ConstMatrix &b, int64_t k, int64_t n, int64_t first, int64_t last,

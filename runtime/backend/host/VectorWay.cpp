@@ -14,7 +14,7 @@ namespace vectors {
 
 namespace {
 
-/// The innermost loops, and what widens B before them, compiled for the kind of vectors that they stand in.
+/// The innermost loops, and the code that widens B before them, compiled for the kind of vectors around them.
 #define HPC_LOOPS(Kind, features)                                                                                      \
   template <int rows>                                                                                                  \
   [[gnu::target(features)]] static void panels(int64_t steps, const float *a, const float *b, Ahead ahead, bool add,   \
@@ -58,7 +58,7 @@ struct Avx512 {
 };
 
 struct Avx512Pairs : Avx512 {
-  /// sum + left.second * right.second + left.first * right.first; what is below 2^-126 counts as 0.
+  /// sum + left.second * right.second + left.first * right.first; numbers below 2^-126 count as 0.
   [[gnu::target(HPC_AVX512 ",avx512bf16")]] static inline void multiply(const Float &left, const Float &right,
                                                                         Float &sum) {
     sum = _mm512_dpbf16_ps(sum, __m512bh(left), __m512bh(right));

@@ -1,16 +1,16 @@
-// The ways in which x86-64's vectors multiply panels, one for each kind of vectors: AVX2's and AVX-512's multiply
-// numbers of f32, AVX512-BF16's pairs of bf16 that are neighbours along k. What is multiplied at once is a *step* of k,
-// and 32 bits of a panel, in all of them, so that what cuts, packs and walks is written once (VectorProduct,
-// TransposedProduct).
+// The micro-kernels in which x86-64's vectors multiply panels, one for each kind of vectors: AVX2's and AVX-512's
+// multiply numbers of f32, AVX512-BF16's pairs of bf16 that are neighbours along k. The unit of multiplication is a
+// *step* of k, and 32 bits of a panel, in all of them, so that cutting, packing and walking are written once
+// (VectorProduct, TransposedProduct).
 #pragma once
 
 #include "runtime/backend/host/Product.h"
 
 namespace hpc::host {
 
-/// Memory that is read soon: `count` lines of `bytes` bytes, `ld` bytes apart, asked for one after the other while a
-/// panel is multiplied. Where there is nothing to ask for it is a place that is there: address 0 would be looked for in
-/// the page tables each time.
+/// Memory that is read soon: `count` lines of `bytes` bytes, `ld` bytes apart, prefetched one after the other while a
+/// panel is multiplied. If nothing is to be prefetched, it points to valid memory: each prefetch of address 0 would
+/// search the page tables.
 struct Ahead {
   const std::byte *from = nullptr;
   int64_t ld = 0, bytes = 0, count = 1;
@@ -35,7 +35,7 @@ struct VectorWay {
   int64_t lanes;                    ///< of a vector
   int64_t panelRows, panelColumns;  ///< of panels of A and of B
   int64_t lineColumns;              ///< columns of a transposed B at once, beside panels of `panelColumns` rows of A
-  int64_t mostLinesAhead;           ///< that `panels` can ask for meanwhile and lose little
+  int64_t mostLinesAhead;           ///< that `panels` can prefetch meanwhile at little cost
   const MultiplyPanels *panels;     ///< by rows, up to panelRows
   const MultiplyLines *lines[3];    ///< by vectors of rows, by columns up to lineColumns
   PackPanels packRows, packColumns; ///< in panels of panelRows, and of panelColumns
@@ -46,7 +46,7 @@ struct VectorWay {
 
 namespace vectors {
 
-/// Of k at a time: the chain of a sum, in all ways.
+/// Depth of a block of k: the length of a chain of sums, in all micro-kernels.
 constexpr int64_t depthAtOnce = 768;
 /// Rows of A that are packed at once, which lie in L2 or in L3, and the most that a panel of them may have beyond.
 constexpr int64_t rowsAtOnce = 384, mostPanelRows = 32;

@@ -1,5 +1,5 @@
-// Vectors of f32 for what is written once, without intrinsics, and compiled for each kind of them: numbers are widened
-// as they are read.
+// Vectors of f32 for code that is written once, without intrinsics, and compiled for each kind of vectors: numbers are
+// widened when they are read.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct BFloat {
   uint16_t bits;
 };
 
-/// `lanes` numbers of f32, and what is widened to them. A Float is made of one number too, which all lanes then have.
+/// `lanes` numbers of f32, and the types that are widened to them. A Float made of one number has it in all lanes.
 template <int lanes> struct Vectors {
   typedef float Float __attribute__((ext_vector_type(lanes)));
   typedef uint32_t Word __attribute__((ext_vector_type(lanes)));

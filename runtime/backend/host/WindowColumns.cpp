@@ -1,4 +1,4 @@
-// Runs along the last dim: what of a run lies in the image is copied, the rest is 0.
+// Runs along the last dim: the part of a run inside the image is copied, the rest is 0.
 #include "runtime/backend/host/WindowColumns.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The cut follows from the shape alone, since what multiplies a part may have other bits for other extents.
+// The cut depends on the shape alone, since the code that multiplies a part may give other bits for other extents.
 #include "runtime/backend/host/WindowProduct.h"
 
 #include "runtime/backend/host/WindowColumns.h"
@@ -10,7 +10,7 @@ namespace hpc::host {
 
 namespace {
 
-/// Of a part's columns: they stay near L2, and the weight is not packed too often (measured).
+/// Bytes of a part's columns: they stay near L2, and the weight is not packed too often (measured).
 constexpr int64_t columnBytes = 2 << 20;
 constexpr int64_t unit = 64;        ///< columns that all products take without waste
 constexpr int64_t fewParts = 4;     ///< for threads

@@ -9,18 +9,18 @@ namespace hpc::host {
 
 class WindowProduct {
 public:
-  /// An error for what the host cannot multiply.
+  /// An error for types that the host cannot multiply.
   static Expected<WindowProduct> create(const GemmCall &call, bool mayUseTiles);
 
-  /// Bytes that each thread needs: of columns or slabs, of the product's own, and what oneDNN allocates.
+  /// Bytes that each thread needs: for columns or slabs, for the product's own scratch, and for oneDNN's allocations.
   struct Needs {
     int64_t columns = 0, scratch = 0, library = 0;
   };
   const Needs &needs() const { return need; }
-  /// Bytes that the weight takes rearranged, 0 where it is read as it is.
+  /// Bytes of the rearranged weight, 0 if it is read as it is.
   int64_t weightBytes() const { return convolution ? convolution->weightBytes() : 0; }
   bool packsInPlace() const { return convolution && convolution->packsInPlace(); }
-  /// It is rearranged in so many blobs, one after the other, each from so many bytes and into so many.
+  /// The weight is rearranged in so many consecutive blobs, each from storedBytes() to blobBytes() bytes.
   int64_t blobs() const { return convolution->blobs(); }
   int64_t storedBytes() const { return convolution->storedBytes(); }
   int64_t blobBytes() const { return convolution->blobBytes(); }
@@ -35,7 +35,7 @@ private:
 
   std::unique_ptr<Convolution> convolution; ///< null: another way
   std::unique_ptr<PlaneProduct> planes;     ///< likewise
-  ProductCut cut;                           ///< of what is no convolution: columns of C; by the shape alone
+  ProductCut cut;                           ///< for products that are no convolution: columns of C; by the shape alone
   bool mayUseTiles = true;
   Needs need;
 };

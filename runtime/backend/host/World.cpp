@@ -67,7 +67,7 @@ void World::addMailboxes(const plan::Stage &stage, int64_t stageIndex) {
   eachAction<plan::Recv>(stage, [&](const plan::Recv &recv) { addAll(recv.peer, recv.channel, false); });
   eachAction<plan::StoreOutput>(stage, [&](const plan::StoreOutput &) { addAll(0, outputChannel, true); });
   for (const plan::Binding &binding : stage.bindings)
-    if (!binding.saved.empty()) // which goes into checkpoints as outputs go (Session::read)
+    if (!binding.saved.empty()) // it goes into checkpoints, as outputs do (Session::read)
       addAll(0, outputChannel, true);
 }
 

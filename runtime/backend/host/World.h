@@ -1,6 +1,6 @@
-// What all ranks of a plan share to talk to each other as threads of this process: groups, mailboxes, requests, and the
-// agreement of sessions that hold a part of the ranks each. One session alone, or several joined by one World, is all
-// the same to the ranks.
+// The objects through which all ranks of a plan communicate as threads of this process: groups, mailboxes, requests,
+// and the agreement of sessions that each hold a part of the ranks. One session alone, or several joined by one World,
+// are the same to the ranks.
 #pragma once
 
 #include "runtime/backend/host/PostedCollective.h"
@@ -38,7 +38,7 @@ struct Seat {
 
 class World {
 public:
-  /// `spin`: whoever waits looks a few thousand times before it sleeps; wise when each thread has a core.
+  /// `spin`: a waiting thread polls a few thousand times before it sleeps; good if each thread has a core.
   World(const plan::Plan &plan, bool spin);
   /// All ranks of the plan on this machine, each with one thread.
   explicit World(const plan::Plan &plan);
@@ -52,16 +52,16 @@ public:
   /// The requests of a rank; they live as long as the world.
   std::vector<std::unique_ptr<Request>> &makeRequests(int64_t rank, int64_t count);
 
-  /// A session comes with its ranks, which no other may hold, and goes; what others then wait for is an error.
+  /// A session joins with its ranks, which no other may hold, and leaves; later waits for its ranks are errors.
   Status join(RankRange ranks);
   void leave(RankRange ranks);
   void fail(const Status &error) { rendezvous.fail(error); }
   bool failed() const { return rendezvous.failed(); }
-  /// Success, or what the waits of all ranks end with.
+  /// Success, or the error with which the waits of all ranks end.
   Status status() const { return rendezvous.status(); }
-  /// Forgets what a failed run left. No rank may be in it.
+  /// Forgets the state of a failed run. No rank may be in it.
   void restart();
-  /// What another keeps of the ranks' exchanges is forgotten with the world's own, after a failure.
+  /// After a failure `forget` resets another object's state of the ranks' exchanges, together with the world's own.
   void onReset(std::function<void()> forget) { alsoReset = std::move(forget); }
   /// See Backend::agree.
   Status agree(RankRange ranks, const Status &mine, bool *answer = nullptr);
@@ -76,10 +76,10 @@ public:
 private:
   void addMailboxes(const plan::Stage &stage, int64_t stageIndex);
   void addGroups(const plan::Stage &stage, int64_t stageIndex);
-  /// What the sessions say at the end of one step. Who waits holds on to it while others begin the next.
+  /// The statuses of the sessions at the end of one step. Waiting sessions keep it while others begin the next step.
   struct Round {
     std::map<int64_t, Status> given; ///< by first rank
-    int64_t ranks = 0;               ///< that `given` speaks for
+    int64_t ranks = 0;               ///< whose status `given` has
     bool anyYes = false;             ///< of the answers
     std::optional<Status> verdict;
   };

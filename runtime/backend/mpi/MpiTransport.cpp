@@ -1,4 +1,4 @@
-// Messages by MPI. All calls are non-blocking but those of start and end, and one lock is round them, so that
+// Messages by MPI. All calls except those at start and end are non-blocking, and one lock is around them, so that
 // MPI_THREAD_SERIALIZED is enough however many ranks share the process.
 #include "runtime/backend/processes/Transport.h"
 
@@ -76,8 +76,8 @@ public:
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &flag, MPI_STATUS_IGNORE);
   }
 
-  /// What was sent in the old communicator can match nothing in the new one. Sends that nobody will receive stay with
-  /// the old one, which is therefore never freed.
+  /// Messages of the old communicator cannot match any in the new one. Sends that nobody will receive stay with the old
+  /// one, which is therefore never freed.
   Expected<bool> restart() override {
     std::lock_guard<std::mutex> lock(mutex);
     if (!isRestarting) {

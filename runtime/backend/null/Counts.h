@@ -20,7 +20,7 @@ struct Traffic {
 
 /// One rank in one step.
 struct Counts {
-  int64_t flops = 0; ///< of matrix products: 2*m*n*k each, and what kernels have of them (attention)
+  int64_t flops = 0; ///< of matrix products: 2*m*n*k each, and of those inside kernels (attention)
   int64_t gemms = 0, kernels = 0, copies = 0, loads = 0, stores = 0, waits = 0;
   int64_t copiedBytes = 0;
   /// By kind and axes: {"all_reduce", "dp,tp"}. Sends and receives under {"send", ""} and {"recv", ""}.

@@ -1,4 +1,4 @@
-// Addresses are reserved and not readable, so that whoever moves data after all does not get far.
+// Addresses are reserved and not readable, so that code which moves data by mistake fails at once.
 #include "runtime/backend/null/NullBackend.h"
 
 #include "runtime/base/CountText.h"
@@ -108,7 +108,7 @@ private:
 
   const plan::Plan &plan;
   Counts &counts;
-  std::vector<Traffic *> groups; ///< by what prepare returned
+  std::vector<Traffic *> groups; ///< by the result of prepare
 };
 
 class NullBackend : public Backend {

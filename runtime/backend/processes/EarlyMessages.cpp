@@ -17,7 +17,7 @@ std::set<int64_t> receivers(const plan::ByCoord &peers, int64_t coordinate, int6
   return found;
 }
 
-/// Boxes of outputs and of what is saved go to rank 0 one after the other.
+/// Boxes of outputs and of saved values go to rank 0 one after the other.
 int64_t largestBox(const plan::Plan &plan, const plan::Stage &stage) {
   int64_t largest = 0;
   for (const plan::Program &program : stage.programs)

@@ -11,7 +11,7 @@ namespace hpc::processes {
 
 using plan::CollectiveKind;
 
-/// Below this a second round of messages takes longer than what it saves in bytes.
+/// Below this a second round of messages takes longer than the bytes that it saves.
 constexpr int64_t oneRoundBytes = 16 << 10;
 
 bool ProcessGroup::isOneRound(const plan::Collective &collective) const {
@@ -36,8 +36,8 @@ int64_t ProcessGroup::reducedBytes(const plan::Collective &collective, const hos
          (sendsMembers() ? byteSize(collective.dtype) * int64_t(sides[from].positions.size()) : reduction.wideSize);
 }
 
-/// Whether member `taker` of a permute takes from member `from`. A table by micro-batch tells nothing here, where the
-/// micro-batch is not known: then everything goes everywhere, and each takes its own.
+/// Whether member `taker` of a permute takes the data of member `from`. A table by micro-batch does not help here,
+/// where the micro-batch is not known: then all data goes to all processes, and each member takes its own.
 bool ProcessGroup::isTaken(const plan::Collective &collective, int64_t taker, int64_t from,
                            const Meeting &meeting) const {
   const std::vector<int64_t> &table = collective.source.values;
@@ -49,7 +49,7 @@ bool ProcessGroup::isTaken(const plan::Collective &collective, int64_t taker, in
   return true;
 }
 
-/// Neighbours become one, so that what lies together already is sent from where it lies.
+/// Merges neighbours, so that adjacent bytes are sent from their place.
 static void append(std::vector<Segment> &list, const std::byte *address, int64_t bytes) {
   if (bytes == 0)
     return;
@@ -107,7 +107,7 @@ std::vector<Segment> ProcessGroup::arriving(const Meeting &meeting, size_t from)
     for (int64_t taker : sides[mine].positions)
       for (int64_t position : sides[from].positions)
         if (isTaken(collective, taker, position, meeting))
-          // Null: it comes, and nobody here wants it.
+          // Null: the bytes arrive, and no member here takes them.
           list.push_back(
               {share(meeting, taker).sourcePosition == position ? share(meeting, taker).target : nullptr, bytes});
     break;
@@ -130,7 +130,7 @@ void ProcessGroup::presum(const Meeting &meeting, int64_t first, int64_t count, 
   }
 }
 
-/// Elements first .. first+count-1 of this side's sources, and block `block` of `count` elements of what came.
+/// Elements first .. first+count-1 of this side's sources, and block `block` of `count` elements of the received data.
 void ProcessGroup::reduceInto(const Meeting &meeting, int64_t first, int64_t block, int64_t count,
                               std::byte *target) const {
   const host::Reduction &reduction = *meeting.reduction;

@@ -9,7 +9,7 @@ namespace hpc::processes {
 
 Expected<std::unique_ptr<Transport>> openTransport(const std::string &name, int64_t processesHere) {
   const std::string file = "libhpc_" + name + ".so";
-  // Both engines bring UCX, which reads these when it is loaded: signals are ours, and so is the message when it fails.
+  // Both engines use UCX, which reads these when it is loaded: this program handles signals and reports failures.
   ::setenv("UCX_HANDLE_ERRORS", "none", 0);
   ::setenv("UCX_LOG_LEVEL", "fatal", 0);
   std::error_code failed;

@@ -1,4 +1,4 @@
-// Hands everything on to the host's backend but what crosses processes.
+// Passes everything on to the host's backend except communication between processes.
 #include "runtime/backend/processes/ProcessBackend.h"
 
 #include "runtime/backend/host/HostBackend.h"

@@ -1,5 +1,5 @@
 // The backend of a CPU whose plan runs in several processes, on one machine or many: code, memory and products are the
-// host's; what goes between the processes is the engine's.
+// host's; the engine moves data between processes.
 #pragma once
 
 #include "runtime/backend/processes/ProcessWorld.h"

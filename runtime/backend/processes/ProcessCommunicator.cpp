@@ -13,7 +13,7 @@ ProcessCommunicator::ProcessCommunicator(ProcessWorld &world, const RankPlace &p
       transfers(world.makeTransfers(place.rank, requestCount)), isOfGroup(size_t(requestCount) + 1) {}
 
 Expected<int64_t> ProcessCommunicator::prepare(const plan::Collective &collective) {
-  // Also of those that go elsewhere: it numbers them, and refuses what cannot be done.
+  // Also for collectives between processes: the call numbers them, and refuses those that are impossible.
   Expected<int64_t> number = here.prepare(collective);
   if (!number.ok())
     return number;
@@ -79,7 +79,7 @@ Status ProcessCommunicator::send(int64_t peer, int32_t channel, const std::byte 
   if (tag < 0 || transfers[size_t(request)])
     return Status::error(ErrorKind::Plan, tag < 0 ? "a message to rank " + std::to_string(peer) + " that the plan lacks"
                                                   : "a request is posted again before it was waited for");
-  // A stage must not run ahead of the next by more than its own buffers: what it sends would pile up there, in memory
+  // A stage must not run ahead of the next by more than its own buffers: its messages would pile up there, in memory
   // that no plan counts.
   return begin(world.transport().send(world.processOf(peer), tag, source, bytes, SendDone::Received), request);
 }

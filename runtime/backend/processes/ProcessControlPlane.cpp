@@ -23,7 +23,7 @@ void ProcessControlPlane::fail(const Status &error) {
   processes.control->fail(error);
 }
 
-/// An engine notices that a process has vanished, too, but not which and why; Control says it better, a moment later.
+/// An engine notices too that a process has vanished, but not which and why; Control reports that, a moment later.
 Status ProcessControlPlane::explain(const Status &error) const {
   constexpr auto moment = std::chrono::milliseconds(1500);
   for (auto end = launch::Clock::now() + moment; launch::Clock::now() < end && failure().ok();)

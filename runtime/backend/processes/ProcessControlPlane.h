@@ -1,4 +1,4 @@
-// The control plane of processes that have joined: Control's connections, for backends whose data goes by an engine of
+// The control plane of processes that have joined: Control's connections, for backends that move data by an engine of
 // their own.
 #pragma once
 
@@ -25,7 +25,7 @@ public:
 private:
   Processes &processes;
   std::mutex mutex;
-  Status placed; ///< what the first rank of this process said in this step: it names where it was
+  Status placed; ///< the error of this process's first rank to fail in this step: it names the place
 };
 
 } // namespace hpc::processes

@@ -55,7 +55,7 @@ Status ProcessGroup::post(const plan::Collective &collective, int64_t number, co
 }
 
 Status ProcessGroup::progress() {
-  // In order: messages of one tag are told apart by their order alone.
+  // In order: messages of one tag are matched by their order alone.
   bool maySecond = true;
   for (Meeting &meeting : open) {
     if (meeting.phase == Phase::Gathering) {
@@ -104,10 +104,10 @@ Status ProcessGroup::receiveFrom(Meeting &meeting, size_t side, int64_t tag, std
   return Status::success();
 }
 
-/// Messages begin here: what is summed by vectors starts on a cache line, in the memory's own counting.
+/// Messages begin at multiples of this: vectors sum them from cache lines on, counted from the memory's start.
 constexpr int64_t alignment = 64;
 
-/// What a collective reserves, in all processes alike: what can come to one of them, and what it may have to pack.
+/// The reserve of a collective, the same in all processes: the most that one may receive, and may have to pack.
 int64_t ProcessGroup::bytesOf(const plan::Collective &collective, const host::Reduction &reduction) const {
   const int64_t most = int64_t(mostMembers), ofMembers = byteSize(collective.dtype) * most;
   int64_t message = 0;
@@ -117,11 +117,11 @@ int64_t ProcessGroup::bytesOf(const plan::Collective &collective, const host::Re
     message = (collective.kind == CollectiveKind::AllReduce ? part(collective, 0).count : collective.count * most) *
               (sendsMembers() ? ofMembers : reduction.wideSize);
   const int64_t in = (int64_t(sides.size()) - 1) * roundUp(message, alignment);
-  return most == 1 ? in : 2 * in; // what one member sends lies together already
+  return most == 1 ? in : 2 * in; // the data of a single member is contiguous already
 }
 
 void ProcessGroup::prepare(const plan::Collective &collective, int64_t number, const host::Reduction &reduction) {
-  // Several may be under way, so that one's second round goes beside another's first, but not all that are posted.
+  // Several may be in flight, so that one's second round overlaps another's first, but not all that are posted.
   constexpr int64_t overlapBytes = 32 << 20;
   const int64_t bytes = bytesOf(collective, reduction);
   if (collective.request >= 0 && posted.insert(number).second)

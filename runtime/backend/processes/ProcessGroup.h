@@ -1,6 +1,6 @@
-// A collective whose members live in several processes: those of one process meet in its memory, and one message goes
-// from each process to each other, however many members they have. Reductions are in the order of the members where
-// that is asked for or costs nothing, else in the order of the processes; both give all members the same bits.
+// A collective whose members are in several processes: those of one process meet in its memory, and one message goes
+// from each process to each other, however many members they have. Reductions are in the order of the members if that
+// is requested or costs nothing, else in the order of the processes; both give all members the same bits.
 #pragma once
 
 #include "runtime/backend/host/World.h"
@@ -30,20 +30,20 @@ public:
                int64_t process, int64_t tags, bool inRankOrder);
 
   int64_t size() const { return int64_t(coordinates.size()); }
-  /// Told of every collective of the group before the first post, by each member; `number` tells them apart.
+  /// Each member announces every collective of the group before the first post; `number` identifies it.
   void prepare(const plan::Collective &collective, int64_t number, const host::Reduction &reduction);
   /// A member's part in the next collective of the group; `request` is completed when it is done. Members post the
   /// group's collectives in one order, so that the i-th posts of all belong together.
   Status post(const plan::Collective &collective, int64_t number, const host::Reduction &reduction, int64_t position,
               const host::Share &share, host::Request &request);
-  /// Goes on with what is under way. Never waits.
+  /// Continues the collectives in flight. Never waits.
   Status progress();
   bool isIdle() const { return open.empty(); }
-  /// Gives up all that is under way.
+  /// Gives up all collectives in flight.
   void reset();
-  /// Memory that its collectives take beside the members' buffers, at most: its own, and what may wait in the engine
-  /// for collectives that this process has not begun. The others have no more of those under way than fit in theirs, and
-  /// no process ends one without the others.
+  /// The most memory that its collectives need beside the members' buffers: its own, and that of messages in the engine
+  /// for collectives that this process has not begun. The others have no more of those in flight than fit into their
+  /// memory, and no process ends one without the others.
   int64_t scratchBytes() const { return window + window / (mostMembers == 1 ? 1 : 2); }
 
 private:
@@ -53,13 +53,13 @@ private:
     int64_t number = 0;
     const host::Reduction *reduction = nullptr;
     std::vector<host::Share> shares;            ///< by member of this process
-    std::vector<std::vector<std::byte>> copies; ///< of sources that their targets lie over
+    std::vector<std::vector<std::byte>> copies; ///< of sources that their targets overlap
     std::vector<host::Request *> requests;
     size_t arrived = 0;
     Phase phase = Phase::Gathering;
     std::vector<std::unique_ptr<Transfer>> transfers;
-    int64_t place = 0, reserved = 0; ///< in the group's memory, while it is under way
-    std::byte *in = nullptr;         ///< what comes and is not put in place at once; behind it what is packed
+    int64_t place = 0, reserved = 0; ///< in the group's memory, while it is in flight
+    std::byte *in = nullptr;         ///< received data that is not put in place at once; packed data after it
     std::vector<int64_t> incoming;   ///< by side: where its message begins in `in`; -1: it goes to its place at once
   };
   /// Elements first .. first+count-1, which one side reduces.
@@ -100,13 +100,13 @@ private:
   const bool inRankOrder;
   size_t mostMembers = 0;                    ///< of a side
   std::vector<size_t> sideOf, memberOf;      ///< by position: its side, and its index there
-  std::unique_ptr<std::byte[]> memory;       ///< of what is under way; outlives its transfers
+  std::unique_ptr<std::byte[]> memory;       ///< of collectives in flight; outlives its transfers
   int64_t memoryBytes = 0;
   std::deque<Meeting> open;                  ///< the oldest first
   int64_t finished = 0;                      ///< meetings that are no longer in `open`
   std::vector<int64_t> next;                 ///< by member here: the meeting that its next post belongs to
-  int64_t window = 0;                        ///< bytes that all that is under way takes at most
-  int64_t postedBytes = 0;                   ///< of collectives with a request, as far as they count
+  int64_t window = 0;                        ///< the most bytes of all collectives in flight
+  int64_t postedBytes = 0;                   ///< of collectives with a request, as counted in `window`
   std::set<int64_t> posted;                  ///< their numbers
 };
 

@@ -103,7 +103,7 @@ Status ProcessWorld::post(ProcessGroup &group, const plan::Collective &collectiv
   return status.ok() ? status : engineFailed(status);
 }
 
-/// An engine notices that a process has vanished, too, but not which and why; Control says it better, a moment later.
+/// An engine notices too that a process has vanished, but not which and why; Control reports that, a moment later.
 Status ProcessWorld::engineFailed(const Status &error) {
   constexpr auto moment = std::chrono::milliseconds(1500);
   for (auto end = launch::Clock::now() + moment; launch::Clock::now() < end && !here->failed();)
@@ -140,7 +140,7 @@ template <typename F> Status ProcessWorld::waitUntil(F isDone) {
     if (here->failed())
       return here->status();
     progress();
-    // Looking costs the core of whoever is waited for, where threads outnumber cores.
+    // If threads outnumber cores, polling takes the core from the process that is waited for.
     if (round < (spins ? 20000 : 0)) {
       __builtin_ia32_pause();
     } else if (round < (spins ? 40000 : 200)) {
@@ -213,8 +213,8 @@ Status ProcessWorld::agree(const Status &mine, bool *answer) {
   if (verdict.ok())
     return verdict;
   if (!processes.control->lost().ok()) {
-    giveUp(); // now, since an engine may go on with them while it gives them up, and the ranks' memory goes next
-    // Where this process was when it noticed says more than that another has vanished.
+    giveUp(); // now, since an engine may continue transfers while it gives them up, and the ranks' memory is freed next
+    // The place of this process in the step is more helpful than the fact that another has vanished.
     std::lock_guard<std::mutex> lock(mutex);
     return placed.ok() ? verdict.at("on host " + processes.control->mine().host)
                        : placed.at("on host " + processes.control->mine().host);

@@ -1,5 +1,5 @@
-// What the ranks of one process share when the world has other processes too: the host's World for each other, groups
-// and tags for the rest, and one rule of waiting: look whether it is done, whether somebody failed, keep the engine
+// The objects that the ranks of one process share if the world has other processes too: the host's World for each
+// other, groups and tags for the rest, and one rule of waiting: poll for completion, poll for failures, keep the engine
 // going.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Processes {
   std::unique_ptr<launch::Control> control;
   int64_t process = 0, count = 1;
 
-  /// Cores that this process may count on: its own, dealt out to those that have the same; 0 where there are fewer.
+  /// Cores for this process: its own, divided among the processes with the same cores; 0 if there are fewer.
   int64_t coresOfEach() const;
 };
 
@@ -29,7 +29,7 @@ public:
                bool inRankOrder);
   ~ProcessWorld();
 
-  /// Whether the engine can tell all messages of the plan apart.
+  /// Whether the engine has enough tags for all messages of the plan.
   Status check() const;
   host::World &local() { return *here; }
   Transport &transport() { return *processes.transport; }
@@ -46,7 +46,7 @@ public:
                const host::Reduction &reduction);
   Status post(ProcessGroup &group, const plan::Collective &collective, int64_t number, const host::Reduction &reduction,
               int64_t position, const host::Share &share, host::Request &request);
-  /// What a rank has under way with other processes, by request; lives as long as the world.
+  /// A rank's transfers with other processes, by request; they live as long as the world.
   std::vector<std::unique_ptr<Transfer>> &makeTransfers(int64_t rank, int64_t count);
   /// Waits for a request of a group, or for a transfer.
   Status wait(host::Request &request);
@@ -54,7 +54,7 @@ public:
   /// Goes on with collectives that are under way, if there are any; between instructions of any rank.
   void progressPosted();
 
-  /// What to say when the engine gives an error: why another process has gone, if one has.
+  /// The error to report after an error of the engine: why another process has gone, if one has.
   Status engineFailed(const Status &error);
   void fail(const Status &error);
   Status agree(const Status &mine, bool *answer = nullptr);
@@ -78,7 +78,7 @@ private:
   std::map<int64_t, std::vector<std::unique_ptr<Transfer>>> transfers; ///< by rank
   std::atomic<bool> isUnderWay{false}; ///< some collective may be
   std::mutex mutex; ///< of the groups' state, the map above and `placed`
-  Status placed;    ///< what the first rank of this process said when another process was lost: it names where it was
+  Status placed;    ///< the first error of a rank of this process when another process was lost, with its place
 };
 
 } // namespace hpc::processes

@@ -1,5 +1,5 @@
-// What the ranks of several processes need of a message engine (MPI, UCX): numbered processes, tagged messages in
-// order, nothing that blocks. An engine lives in a plugin that is opened when it is wanted, so this header is all they
+// The message engine (MPI, UCX) that ranks of several processes use: numbered processes, tagged messages in
+// order, no blocking calls. An engine is in a plugin that is opened on demand, so this header is all that they
 // share.
 #pragma once
 
@@ -24,13 +24,13 @@ public:
 
 /// When a send is done.
 enum class SendDone {
-  Read,     ///< its source may be used again; what was sent may wait in memory of the receiver's engine
-  Received, ///< its receive has been posted too, so that what waits there is never more than senders hold
+  Read,     ///< its source may be used again; the message may wait in memory of the receiver's engine
+  Received, ///< its receive has been posted too, so no more waits there than senders hold
 };
 
 /// How an engine reaches a process, itself included.
 struct Peer {
-  std::string address; ///< what its Transport::address() said
+  std::string address; ///< the result of its Transport::address()
   bool isNear = false; ///< on the same machine
 };
 
@@ -45,23 +45,23 @@ public:
   virtual Expected<std::unique_ptr<Transfer>> receive(int64_t process, int64_t tag, std::byte *target,
                                                       int64_t bytes) = 0;
   virtual int64_t largestTag() const = 0;
-  /// Lets the engine work on what was sent, without waiting.
+  /// Lets the engine work on pending messages, without waiting.
   virtual void progress() = 0;
-  /// After a failure, when all processes have given up their transfers: nothing that was sent before may match what is
-  /// received after. Begins it; then asked until it says true. All processes call it.
+  /// After a failure, when all processes have given up their transfers: no earlier send may match a later receive. The
+  /// first call begins it; then called until it returns true. All processes call it.
   virtual Expected<bool> restart() = 0;
 
-  // How processes come together: an engine that was started by its own launcher knows the others already (gather), one
-  // that was not is told how to reach them (connect).
+  // How processes connect: an engine with a launcher of its own knows the others already (gather), another one gets
+  // their addresses (connect).
   /// This process and how many there are; only of an engine with a launcher.
   virtual int64_t process() const = 0;
   virtual int64_t processes() const = 0;
-  /// The texts of all processes, by process. May wait, for those that have not called it.
+  /// The texts of all processes, by process. May wait for those that have not called it.
   virtual Expected<std::vector<std::string>> gather(const std::string &mine) = 0;
-  /// What others need to reach this process; empty for an engine with a launcher.
+  /// The address by which others reach this process; empty for an engine with a launcher.
   virtual std::string address() const = 0;
   virtual Status connect(int64_t process, const std::vector<Peer> &peers) = 0;
-  /// The end of a run that went well, called by all processes. Without it the engine is left as it is.
+  /// The end of a successful run, called by all processes. Without it the engine is left as it is.
   virtual void close() = 0;
 };
 

@@ -27,7 +27,7 @@ Status connectError(size_t process, ucs_status_t code) {
   return error(what, code);
 }
 
-/// UCX says no more than that it got no memory; mostly it is that of /dev/shm. Empty where there is enough for `processes`,
+/// UCX only reports that it got no memory; mostly it is that of /dev/shm. Empty if there is enough for `processes`,
 /// each of which starts two engines before it knows which it needs.
 std::string sharedMemoryHint(int64_t processes) {
   constexpr int64_t mebibyte = 1 << 20;
@@ -59,14 +59,14 @@ private:
   const ucp_worker_h receiver;
 };
 
-/// A context of UCX with its worker. One is for the processes of this machine, one for those of others: what is best for
-/// shared memory is not for a network, and UCX takes both for a whole context.
+/// A context of UCX with its worker. One is for the processes of this machine, one for those of others: the best
+/// settings for shared memory are not those for a network, and UCX has one set for a whole context.
 struct Engine {
   ucp_context_h context = nullptr;
   ucp_worker_h worker = nullptr;
   std::string address;
 
-  /// `settings`: what a variable of the environment does not say otherwise, without its UCX_.
+  /// `settings`: defaults for variables of the environment, without the prefix UCX_.
   Status start(std::initializer_list<std::pair<const char *, const char *>> settings) {
     ucp_config_t *config = nullptr;
     if (ucs_status_t code = ucp_config_read(nullptr, nullptr, &config); code != UCS_OK)
@@ -108,10 +108,10 @@ class UcxTransport : public Transport {
 public:
   ~UcxTransport() override {
     // Also after a failure: nothing here waits for the others.
-    if (leavesMessages) // whose memory is gone: closing would go on with them
+    if (leavesMessages) // whose memory is gone: closing would still read it
       return;
     for (const End &end : ends)
-      if (end.handle && end.engine == &far) { // near ones have no error handling, which closing by force asks for; they go with their worker
+      if (end.handle && end.engine == &far) { // closing by force needs error handling, which near ones lack; they end with their worker
         ucp_request_param_t param{};
         param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
         param.flags = UCP_EP_CLOSE_FLAG_FORCE;
@@ -174,7 +174,7 @@ public:
       if (engine->worker)
         ucp_worker_progress(engine->worker);
   }
-  /// All processes count alike, so nothing has to be told.
+  /// All processes count alike, so no message is needed.
   Expected<bool> restart() override {
     std::lock_guard<std::mutex> lock(mutex);
     ++epoch;
@@ -186,7 +186,7 @@ public:
   Expected<std::vector<std::string>> gather(const std::string &) override {
     return Status::error(ErrorKind::Internal, "UCX has no launcher that it could ask");
   }
-  /// Both engines', the near one's behind its length.
+  /// The addresses of both engines, the near one's after its length.
   std::string address() const override {
     return std::to_string(near.address.size()) + " " + near.address + far.address;
   }
@@ -205,8 +205,8 @@ public:
       ucp_ep_params_t params{};
       params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
       params.address = reinterpret_cast<const ucp_address_t *>(address.data());
-      // A peer of a network that vanishes makes its messages fail, and nothing else: Control tells what happened. Shared
-      // memory has no such mode (UCX would take TCP for it, 3 to 7 times as slow) and needs none.
+      // If a peer in a network vanishes, its messages fail, and nothing else happens: Control reports the reason.
+      // Shared memory has no such mode (UCX would take TCP for it, which is slower) and needs none.
       params.err_mode = peer.isNear ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
       ucp_ep_h end = nullptr;
       if (int64_t(ends.size()) != process)
@@ -214,7 +214,7 @@ public:
           return connectError(ends.size(), code);
       ends.push_back({end, &engine});
     }
-    // Polling what nobody uses takes time.
+    // Polling an unused engine takes time.
     for (Engine *engine : {&near, &far})
       if (std::none_of(ends.begin(), ends.end(), [&](const End &end) { return end.handle && end.engine == engine; }))
         engine->stop();
