@@ -22,7 +22,7 @@ inline int finish(const std::string &tool) {
     return 0;
   return reportError(
       tool, Status::error(ErrorKind::Io,
-                          "standard output cannot be written, so what it has is not whole; look for a full disk"));
+                          "standard output cannot be written, so its text is incomplete; look for a full disk"));
 }
 
 } // namespace hpc

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing of the Debian 12 packages that we build on, then configures and builds; does nothing where nothing is missing.
+# Installs missing Debian 12 packages that the build needs, then configures and builds; does nothing if nothing is missing.
 # Root (or sudo) is needed for the installation alone. LLVM 22 comes from Debian's security suite, which this script does not add.
 #
 #   tools/setup.sh [--sanitize=address|thread|fuzzer] [--packages-only] [TARGET...]

@@ -21,7 +21,7 @@ HEADS = {"gpt2-124m": 12, "gpt2-1558m": 25}
 
 
 def stored_tensors(plan):
-    """{name: shape} of what a plan's weights are, by what hpc-plan --json says of it."""
+    """{name: shape} of a plan's weights, from the output of hpc-plan --json."""
     return {binding["tensor"]: binding["shape"] for stage in plan["stages"] for binding in stage["bindings"] if "tensor" in binding and binding["stored_dtype"] == "f32"}
 
 

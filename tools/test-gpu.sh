@@ -18,8 +18,8 @@ done
 [ -x "$build/bin/hpc-run" ] || { echo "test-gpu.sh: there is no $build/bin/hpc-run; build first (tools/setup.sh), or name the build folder" >&2; exit 1; }
 shared="$here/../shared/models"
 
-# A folder a model, with its file, weights, inputs and plans: DTYPE-tpN-ppN.plan for host and GPU. What the card gives is compared with the host's f32
-# of one rank, so that one exists. gpt2-tiny divides evenly, gpt2-odd (5 heads, 3 layers) by nothing.
+# A folder a model, with its file, weights, inputs and plans: DTYPE-tpN-ppN.plan for host and GPU. The card's results are compared with the host's f32
+# of one rank, so that plan exists. gpt2-tiny divides evenly, gpt2-odd (5 heads, 3 layers) by nothing.
 compile_model() { # folder, model, layouts "tp pp" ...
   local folder="$1/$2" model="$2" layout tp pp mb dtype
   shift 2

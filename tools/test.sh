@@ -5,7 +5,7 @@
 #   tools/test.sh [--all] [--sanitize=address|thread] [--sample=N]
 #
 # address: everything of ours is instrumented. thread: hpc-run and the tests of the runtime are; plans come from the ordinary hpc-opt, since
-# LLVM's own threads are not instrumented. --all: every case of the grids, of which a run of every day takes a sample, and 1,000 random graphs; about two hours. What ../shared has to be there for is reported as skipped where it is missing.
+# LLVM's own threads are not instrumented. --all: every case of the grids, of which a run of every day takes a sample, and 1,000 random graphs; about two hours. Tests that need ../shared are reported as skipped if it is missing.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 

@@ -128,9 +128,8 @@ private:
       if (isUsed[number] || rule.optional)
         continue;
       if (llvm::any_of(all, [&](const std::string &name) { return matchesName(rule.match, name); })) {
-        mlir::emitRemark(function.getLoc()) << sidecar.place(rule) << ": what \"" << rule.match
-                                            << "\" matches is decided by a rule before it, or computed in every stage "
-                                               "that reads it";
+        mlir::emitRemark(function.getLoc()) << sidecar.place(rule) << ": an earlier rule decides all that \"" << rule.match
+                                            << "\" matches, or it is computed in every stage that reads it";
         continue;
       }
       std::string nearest = nearestMatch(rule.match, std::vector<std::string>(all.begin(), all.end()));

@@ -99,7 +99,7 @@ Expected<std::string> AgentStore::value(const std::string &key) {
   if (!head.ok())
     return head;
   const uint64_t size = WireReader(*head).number();
-  return size > longest ? error("sends what hpc-run has not written") : receive(size, end);
+  return size > longest ? error("returns a value that hpc-run has not written") : receive(size, end);
 }
 
 Expected<std::optional<std::string>> AgentStore::get(const std::string &key) {

@@ -188,7 +188,7 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     llvm::outs().clear_error();
     if (status.ok())
       status = Status::error(ErrorKind::Io,
-                             "standard output cannot be written, so what it has is not whole: " + error.message());
+                             "standard output cannot be written, so its text is incomplete: " + error.message());
   }
   if (!status.ok() && !status.message().empty())
     llvm::errs() << "hpc-opt: " << status.text() << "\n";

@@ -172,7 +172,7 @@ Results scan(NodeImport &n) {
   int64_t numScanned = n.integer("num_scan_inputs", 0), numStates = int64_t(n.numInputs()) - numScanned;
   if (!body || numScanned < 1 || numStates < 0 || body->inputs.size() != n.numInputs() ||
       int64_t(body->outputs.size()) < numStates)
-    return {n.b.fail("its body must take its states and what it scans, and give the states and its outputs")};
+    return {n.b.fail("its body must take its states and scanned tensors, and give the states and its outputs")};
   int64_t numOutputs = int64_t(body->outputs.size()) - numStates;
   auto list = [&](const char *name, int64_t count) {
     SmallVector<int64_t> values = n.integers(name).value_or(SmallVector<int64_t>(size_t(count), 0));

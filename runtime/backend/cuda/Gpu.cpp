@@ -34,7 +34,7 @@ Gpu::~Gpu() {
 
 Status Gpu::reach(const Gpu &other) const {
   int can = 0;
-  HPC_RETURN_IF_ERROR(check(table, table.canAccessPeer(&can, number, other.number), "asking what GPUs can reach"));
+  HPC_RETURN_IF_ERROR(check(table, table.canAccessPeer(&can, number, other.number), "querying peer access between GPUs"));
   if (!can)
     return Status::error(ErrorKind::Unsupported, text + " cannot reach the memory of " + other.text +
                                                      "; use one GPU (--ranks-per-gpu), or GPUs that are joined");
