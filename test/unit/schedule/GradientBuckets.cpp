@@ -123,9 +123,9 @@ TEST(GradientBuckets, OutputsOnRequestFollow) {
   int32_t wholeB = step.allReduce(0, b);
   step.store(0, wholeB);
   step.kernel(0, {wholeA, wholeB}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
-  step.note(7, 0, b);
-  step.note(8, 0, wholeA);
-  step.note(9, 0, wholeB);
+  step.note(0, b);
+  step.note(0, wholeA);
+  step.note(0, wholeB);
   bucketGradients(step.plan, 0, step.values);
   EXPECT_EQ(text(step.of(0)), "k0 k1 post(96) k3 wait k2 store store k4");
   // What --verify compares is found where it is: a term before it is posted, the sums behind the wait.
@@ -150,14 +150,14 @@ TEST(GradientBuckets, ViewsStayWithWhatTheyShow) {
   step.store(0, wholeA);
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
   step.kernel(0, {wholeA, wholeB}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
-  for (auto [id, buffer] : {std::pair(6, x), {7, a}, {8, wholeA}, {9, wholeB}})
-    step.note(id, 0, buffer);
+  for (int32_t buffer : {x, a, wholeA, wholeB})
+    step.note(0, buffer);
   bucketGradients(step.plan, 0, step.values);
   EXPECT_EQ(text(step.of(0)), "k0 k1 post(96) k2 wait store k3");
-  std::map<int64_t, int64_t> instructions;
+  std::vector<int64_t> instructions;
   for (const NotedValue &value : step.values)
-    instructions[value.id] = step.indexOf(value);
-  EXPECT_EQ(instructions, (std::map<int64_t, int64_t>{{6, 0}, {7, 1}, {8, 4}, {9, 4}}));
+    instructions.push_back(step.indexOf(value));
+  EXPECT_EQ(instructions, (std::vector<int64_t>{0, 1, 4, 4}));
 }
 
 // Each condition alone keeps the sum where it is: the two gradients that else go as one, changed in one thing.
@@ -357,10 +357,10 @@ StepPlan randomStep(std::mt19937 &random) {
   std::vector<int32_t> wholes;
   for (const Sum &sum : sums) {
     wholes.push_back(step.allReduce(update, sum.source, sum.axes, below(5) ? ReduceKind::Sum : ReduceKind::Max));
-    step.note(int64_t(wholes.size()), update, wholes.back());
+    step.note(update, wholes.back());
     if (below(6) == 0) { // a sum of sums
       wholes.back() = step.allReduce(update, wholes.back(), {"tp"});
-      step.note(int64_t(wholes.size()), update, wholes.back());
+      step.note(update, wholes.back());
     }
     if (below(2)) {
       int32_t scaled = step.buffer(Lifetime::Program, 8);

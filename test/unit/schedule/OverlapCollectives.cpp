@@ -116,7 +116,7 @@ TEST(OverlapCollectives, GradientsLeaveBesideWhatFollows) {
     int32_t sum = step.buffer(Lifetime::Step, 50);
     step.kernel(0, {}, {term}, Part::Gradient);
     step.accumulate(0, sum, step.collective(0, CollectiveKind::ReduceScatter, term));
-    step.note(term, 0, sum);
+    step.note(0, sum);
   }
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 1)}, Part::Gradient);
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 1000)}, Part::Gradient); // the most
@@ -136,7 +136,7 @@ TEST(OverlapCollectives, NewWeightsGoBesideTheNextUpdates) {
     int32_t weight = step.buffer(Lifetime::Session, 100), part = step.buffer(Lifetime::Program, 50);
     step.kernel(0, {weight}, {part}, Part::Update);
     step.copy(0, weight, step.collective(0, CollectiveKind::AllGather, part));
-    step.note(weight, 0, weight);
+    step.note(0, weight);
   }
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 1)}, Part::Update);
   step.kernel(0, {}, {step.buffer(Lifetime::Program, 1000)}, Part::Update); // the most
@@ -173,11 +173,11 @@ TEST(OverlapCollectives, InPlaceBesideWhatFollows) {
   step.kernel(0, {}, {dy}, Part::Gradient);
   step.kernel(0, {dy}, {dx}, Part::Gradient);
   step.kernel(0, {dy}, {dw}, Part::Gradient);
-  step.note(0, 0, dx);
+  step.note(0, dx);
   step.allReduce(0, dx, {"tp"});
   auto &sum = std::get<Collective>(step.of(0).back().action);
   sum.dst = sum.src;
-  step.note(1, 0, dx);
+  step.note(0, dx);
   step.kernel(0, {dx, dw}, {step.buffer(Lifetime::Program, 10)}, Part::Gradient);
   StepEvaluation before(step);
   overlapCollectives(step.plan, 0, step.values);
@@ -307,7 +307,7 @@ StepPlan randomProgram(std::mt19937 &random, bool hasViews) {
   std::vector<int32_t> known[2]; // by program
   std::vector<int32_t> sums;
   auto note = [&](size_t program, int32_t buffer) {
-    step.note(int64_t(step.values.size()), program, buffer);
+    step.note(program, buffer);
   };
   for (size_t program = 0; program < 2; ++program) {
     std::vector<int32_t> &here = known[program];

@@ -98,7 +98,7 @@ void StepPlan::store(size_t program, int32_t source) {
   of(program).back().onRequest = true;
 }
 
-void StepPlan::note(int64_t id, size_t program, int32_t source) {
+void StepPlan::note(size_t program, int32_t source) {
   std::vector<Instruction> &instructions = of(program);
   int32_t completedBy = -1;
   for (Instruction &instruction : instructions) {
@@ -108,7 +108,7 @@ void StepPlan::note(int64_t id, size_t program, int32_t source) {
       if (access.write && access.ref.buffer == source)
         completedBy = instruction.id;
   }
-  values.push_back({id, 0, int64_t(program), completedBy, {source, 0}});
+  values.push_back({0, int64_t(program), completedBy, {source, 0}});
 }
 
 int64_t StepPlan::indexOf(const NotedValue &value) const {
@@ -130,9 +130,9 @@ StepEvaluation::StepEvaluation(const StepPlan &step) : plan(step.plan) {
     microBatch = at.microBatch;
     const std::vector<Instruction> &instructions = stage.programs[size_t(at.program)].instructions;
     auto readValues = [&](int64_t index) {
-      for (const NotedValue &value : step.values)
-        if (value.program == at.program && step.indexOf(value) == index)
-          values[value.id] = read(value.place);
+      for (size_t i = 0; i < step.values.size(); ++i)
+        if (const NotedValue &value = step.values[i]; value.program == at.program && step.indexOf(value) == index)
+          values[int64_t(i)] = read(value.place);
     };
     readValues(-1);
     for (size_t i = 0; i < instructions.size(); ++i) {

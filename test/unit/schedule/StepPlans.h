@@ -32,7 +32,7 @@ struct StepPlan {
                     ReduceKind kind = ReduceKind::Sum);
   void store(size_t program, int32_t source);
   /// Notes what lies in a buffer after the last instruction so far, as lower does.
-  void note(int64_t id, size_t program, int32_t source);
+  void note(size_t program, int32_t source);
   /// The index of the instruction that completes a value; -1: none does.
   int64_t indexOf(const NotedValue &value) const;
 };
@@ -43,7 +43,7 @@ class StepEvaluation {
 public:
   explicit StepEvaluation(const StepPlan &step);
   std::map<std::string, std::vector<size_t>> history; ///< by kernel and micro-batch, or output: what it read
-  std::map<int64_t, size_t> values; ///< by id: what lay at each of the step's values when it was known, at last
+  std::map<int64_t, size_t> values; ///< by index: what lay at each of the step's values when it was known, at last
 
 private:
   using Place = std::pair<int32_t, int64_t>;
