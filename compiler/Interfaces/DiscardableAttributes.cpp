@@ -70,8 +70,8 @@ LogicalResult verifyDiscardable(Operation *op, NamedAttribute attribute, unsigne
 }
 
 LogicalResult verifyAttributeNames(Operation *op) {
-  for (NamedAttribute attribute : op->getDiscardableAttrs())
-    if (StringRef name = attribute.getName(); !name.contains('.')) {
+  for (NamedAttribute attribute : op->getRawDictionaryAttrs()) // what is no property
+    if (StringRef name = attribute.getName(); !attribute.getNameDialect() && !name.contains('.')) {
       std::vector<std::string> names;
       for (StringAttr own : op->getName().getAttributeNames())
         names.push_back(own.str());
