@@ -364,6 +364,45 @@ func.func @main(%q: tensor<2x4x3x8xf16>, %k: tensor<2x4x3x8xf16>, %v: tensor<2x4
 
 // -----
 
+// -1e4 as bf16 rounds it is a mask like any other.
+// CHECK-LABEL: func.func @main(
+// CHECK: nn.attention {{.*}} {causal_offset = 0 : i64
+func.func @main(%q: tensor<2x4x3x8xbf16>, %k: tensor<2x4x3x8xbf16>, %v: tensor<2x4x3x8xbf16>) -> tensor<2x4x3x8xbf16> {
+  %low = nn.constant dense<-9.984e+03> : tensor<bf16> : tensor<bf16>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xbf16>, tensor<2x4x3x8xbf16> -> tensor<2x4x3x3xbf16>
+  %e = nn.select %c, %s, %low : tensor<3x3xi1>, tensor<2x4x3x3xbf16>, tensor<bf16> -> tensor<2x4x3x3xbf16>
+  %w = nn.cast %e : tensor<2x4x3x3xbf16> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %w : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %n = nn.cast %p : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xbf16>
+  %y = nn.matmul %n, %v : tensor<2x4x3x3xbf16>, tensor<2x4x3x8xbf16> -> tensor<2x4x3x8xbf16>
+  return %y : tensor<2x4x3x8xbf16>
+}
+
+// -----
+
+// A number above it is one that scores may come near.
+// CHECK-LABEL: func.func @main(
+// CHECK-NOT: causal_offset
+// CHECK: return
+func.func @main(%q: tensor<2x4x3x8xbf16>, %k: tensor<2x4x3x8xbf16>, %v: tensor<2x4x3x8xbf16>) -> tensor<2x4x3x8xbf16> {
+  %low = nn.constant dense<-9.92e+03> : tensor<bf16> : tensor<bf16>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xbf16>, tensor<2x4x3x8xbf16> -> tensor<2x4x3x3xbf16>
+  %e = nn.select %c, %s, %low : tensor<3x3xi1>, tensor<2x4x3x3xbf16>, tensor<bf16> -> tensor<2x4x3x3xbf16>
+  %w = nn.cast %e : tensor<2x4x3x3xbf16> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %w : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %n = nn.cast %p : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xbf16>
+  %y = nn.matmul %n, %v : tensor<2x4x3x3xbf16>, tensor<2x4x3x8xbf16> -> tensor<2x4x3x8xbf16>
+  return %y : tensor<2x4x3x8xbf16>
+}
+
+// -----
+
 // -1e4 in place of scores that data hides is no bias: where all of a row is hidden the weights are equal, and -1e4 added would leave them to the scores.
 // CHECK-LABEL: func.func @main(
 // CHECK: nn.attention {{.*}} visible {{.*}} {hidden = -1.000000e+04 : f64
