@@ -203,15 +203,15 @@ TEST_F(CollectiveTest, unevenContractionNeedsItsFill) {
     func.func @main(%x: tensor<2x4xf32, #k>) -> tensor<2x1xf32, #full> {
       %w = nn.parameter "w" {value = dense<1.0> : tensor<6x1xf32>} : tensor<4x1xf32, #w>
       %a = nn.neg %x : tensor<2x4xf32, #k> -> tensor<2x4xf32, #k>
-      %b = FILL %a {dims = array<i64: 1>, value = 0.0 : f32} : tensor<2x4xf32, #k> -> tensor<2x4xf32, #k>
+      %b = FILL : tensor<2x4xf32, #k> -> tensor<2x4xf32, #k>
       %0 = nn.matmul %b, %w : tensor<2x4xf32, #k>, tensor<4x1xf32, #w> -> tensor<2x1xf32, #part>
       %1 = dist.all_reduce %0 {before = #part, after = #full, axes = ["tp"], kind = #dist<reduce_kind sum>}
         : tensor<2x1xf32, #part> -> tensor<2x1xf32, #full>
       return %1 : tensor<2x1xf32, #full>
     })";
   std::string filled = program, unfilled = program;
-  filled.replace(filled.find("FILL"), 4, "dist.fill_tail");
-  unfilled.replace(unfilled.find("FILL"), 4, "nn.abs");
+  filled.replace(filled.find("FILL"), 4, "dist.fill_tail %a {dims = array<i64: 1>, value = 0.0 : f32}");
+  unfilled.replace(unfilled.find("FILL"), 4, "nn.abs %a");
   auto results = run("tp=2:tensor", filled, {counting({2, 6})});
   ASSERT_TRUE(results.ok()) << results.status().text();
   EXPECT_THAT(results->front().floats, ElementsAre(-21, -57));
