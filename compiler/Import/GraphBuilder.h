@@ -174,11 +174,11 @@ private:
     std::shared_ptr<const KnownTensor> tensor;
     const StoredTensor *stored = nullptr;
     Location loc;
-    Value compact, full; ///< in the program, once written out
+    Value compact = {}, full = {}; ///< in the program, once written out
     const StoredTensor *root = nullptr; ///< the largest of its stored tensors that may be a parameter
     /// The op that makes it from `root` and others: kept where the op on a parameter can replace the value.
     Operation *maker = nullptr;
-    SmallVector<std::shared_ptr<const KnownTensor>, 0> held; ///< the maker's operands that have no root
+    SmallVector<std::shared_ptr<const KnownTensor>, 0> held = {}; ///< the maker's operands that have no root
     Value parameter;                                          ///< the value as a parameter, once written out
     std::string name;                                         ///< in the model, if it has one
   };

@@ -33,10 +33,10 @@ struct ZeroAnnotator {
       ShardingRule rule = ruled.getShardingRule();
       const auto &factors = rule.operands[use.getOperandNumber()][dim];
       for (auto [result, dims] : llvm::zip(use.getOwner()->getResults(), rule.results))
-        for (auto [resultDim, resultFactors] : llvm::enumerate(dims))
+        for (unsigned resultDim = 0; resultDim < dims.size(); ++resultDim)
           if (dependences.lookup(result).isWeight() &&
-              llvm::any_of(factors, [&](int factor) { return llvm::is_contained(resultFactors, factor); }) &&
-              isCutFurtherOn(result, unsigned(resultDim)))
+              llvm::any_of(factors, [&, &resultDims = dims](int factor) { return llvm::is_contained(resultDims[resultDim], factor); }) &&
+              isCutFurtherOn(result, resultDim))
             return true;
     }
     return false;
