@@ -18,7 +18,9 @@ LogicalResult AttentionAttr::verify(llvm::function_ref<InFlightDiagnostic()> emi
   const bool isForward = kind == AttentionKind::forward;
   if (!llvm::all_of(results, llvm::IsaPred<AttentionTensorAttr>) || results.size() != (isForward ? 1 : 3) || isForward == bool(gradient))
     return emitError() << "(C1) an attention has one result forward; backward it has a gradient and three";
-  if (llvm::any_of(ArrayRef<int64_t>{batch, heads, queries, keys, depth, width}, [](int64_t size) { return size < 0; }) || groups < 1 || heads % groups != 0)
+  // A rank may have no head.
+  if (llvm::any_of(ArrayRef<int64_t>{batch, heads, groups, queries, keys, depth, width}, [](int64_t size) { return size < 0; }) ||
+      (groups == 0 ? heads != 0 : heads % groups != 0))
     return emitError() << "(C2) sizes of an attention must not be negative, and its " << groups << " groups must divide its " << heads << " heads";
   return success();
 }
