@@ -179,8 +179,8 @@ private:
     /// The op that makes it from `root` and others: kept where the op on a parameter can replace the value.
     Operation *maker = nullptr;
     SmallVector<std::shared_ptr<const KnownTensor>, 0> held = {}; ///< the maker's operands that have no root
-    Value parameter;                                          ///< the value as a parameter, once written out
-    std::string name;                                         ///< in the model, if it has one
+    Value parameter = {};  ///< the value as a parameter, once written out
+    std::string name = {}; ///< in the model, if it has one
   };
 
   /// Records the operands from which a folded op made its result. Returns whether the op is kept.

@@ -17,10 +17,10 @@ namespace hpc {
 
 /// Where the tensors of a plan come from.
 struct WeightFiles {
-  std::string planFolder;  ///< what the plan's own files are relative to
-  std::string replacement; ///< a file or folder instead of them; "": none
-  std::string checkpoint;  ///< "": none
-  bool followLinks = false; ///< external data of the replacement may be links
+  std::string planFolder;      ///< what the plan's own files are relative to
+  std::string replacement;     ///< a file or folder instead of them; "": none
+  std::string checkpoint = {}; ///< "": none
+  bool followLinks = false;    ///< external data of the replacement may be links
 };
 
 class Weights {
