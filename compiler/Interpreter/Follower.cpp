@@ -40,23 +40,28 @@ static std::optional<ReduceKind> reductionOf(Operation *op) {
   return std::nullopt;
 }
 
-/// Bounds move and add up as numbers do. A sum of ranks adds an error for each of its terms; one of micro-batches rounds after each.
+/// Bounds move and add up as numbers do; factors that are off by their bounds make a product that is off by the most. A sum or product of
+/// ranks adds an error for each of its terms; one of micro-batches rounds after each.
 Expected<LocalTensors> Follower::boundsOfCollective(Operation *op, const LocalTensors &operand, const LocalTensors &result) {
   LocalTensors own = boundsOf(op->getOperand(0));
   const std::optional<ReduceKind> reduction = reductionOf(op);
-  const bool addsUp = reduction == ReduceKind::Sum && operand.front()->isFloat();
+  const bool multiplies = reduction == ReduceKind::Prod && operand.front()->isFloat();
+  const bool addsUp = multiplies || (reduction == ReduceKind::Sum && operand.front()->isFloat());
   if (own.empty() && !addsUp)
     return LocalTensors();
   own.resize(operand.size());
   for (auto [bound, tensor] : llvm::zip(own, operand))
     if (!bound)
       bound = std::make_shared<Tensor>(DType::F64, tensor->shape);
-  LocalTensors magnitudes;
-  for (const SharedTensor &tensor : operand) {
-    auto sizes = std::make_shared<Tensor>(*tensor);
-    for (double &value : sizes->floats)
+  LocalTensors magnitudes, largest;
+  for (auto [tensor, bound] : llvm::zip(operand, own)) {
+    auto sizes = std::make_shared<Tensor>(*tensor), most = std::make_shared<Tensor>(DType::F64, tensor->shape);
+    for (auto [value, size, error] : llvm::zip(sizes->floats, most->floats, bound->floats)) {
       value = std::abs(value);
+      size = value + error;
+    }
     magnitudes.push_back(sizes);
+    largest.push_back(most);
   }
   LocalTensors bounds;
   if (auto fill = dyn_cast<dist::FillTailOp>(op)) { // what it fills in is exact
@@ -75,7 +80,7 @@ Expected<LocalTensors> Follower::boundsOfCollective(Operation *op, const LocalTe
     }
     return bounds;
   }
-  auto moved = runCollective(op, own, mesh);
+  auto moved = runCollective(op, multiplies ? largest : own, mesh);
   HPC_RETURN_IF_ERROR(moved.status());
   bounds.assign(moved->begin(), moved->end());
   if (!addsUp)
@@ -87,6 +92,8 @@ Expected<LocalTensors> Follower::boundsOfCollective(Operation *op, const LocalTe
   const double ofSum = isa<dist::AccumulateOp>(op) ? epsilon : std::min(epsilon, 0x1p-23);
   for (size_t c = 0; c < bounds.size(); ++c) {
     auto bound = std::make_shared<Tensor>(*bounds[c]);
+    for (size_t i = 0; multiplies && i < bound->floats.size(); ++i)
+      bound->floats[i] -= (*sizes)[c]->floats[i];
     for (size_t i = 0; i < bound->floats.size(); ++i)
       if (double size = (*sizes)[c]->floats[i]; size > 0)
         bound->floats[i] += boundOfSum(int64_t(operand.size()), size, ofSum) + (doublePrecision ? 0 : spacing(dtype, result[c]->floats[i]));
