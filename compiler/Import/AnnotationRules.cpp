@@ -92,7 +92,7 @@ std::optional<std::vector<Axes>> fitSpec(const ShardingSpec &spec, std::optional
     }
     pending = std::move(longer); // few: there are few axes
   }
-  // Of all devices, or of the first device's stage; the count is checked before anything is allocated.
+  // Counts all devices, or those of the first device's stage; the count is checked before anything is allocated.
   int64_t named = 0, perStage = grid.perStage(), first = spec.devices.front().front() / perStage;
   for (const std::vector<int64_t> &members : spec.devices)
     named += int64_t(members.size());

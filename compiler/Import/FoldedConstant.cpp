@@ -50,7 +50,7 @@ std::optional<Band> findBand(ArrayRef<int64_t> mask, ArrayRef<int64_t> shape, Ar
     if (!run)
       return std::nullopt;
     runs.push_back(*run);
-    // Where a run ends inside the row, its end gives the bound.
+    // If a run ends inside the row, its end gives the bound.
     if (run->last >= run->first && run->last < columns - 1 && !band.upper)
       band.upper = run->last - i;
     if (run->last >= run->first && run->first > 0 && !band.lower)

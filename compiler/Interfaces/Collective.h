@@ -1,5 +1,5 @@
-// What an op that works over ranks or micro-batches does to whom: the questions of checks, packing and lowering. The answers are those of a reshard's
-// step (ReshardStep), from which partition makes such ops.
+// The interface of ops that work over ranks or micro-batches: their kind, group and reduction, for checks, packing and lowering. Partition
+// makes such ops from the steps of a reshard (ReshardStep), which have the same properties.
 #pragma once
 
 #include "compiler/Dialect/Dist/Sharding.h"

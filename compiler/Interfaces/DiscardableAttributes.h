@@ -6,7 +6,7 @@
 
 namespace hpc {
 
-/// Where a discardable attribute stands; places add up.
+/// The places where a discardable attribute may stand; their bits are combined.
 enum AttributePlace : unsigned { onModule = 1, onFunction = 2, onOp = 4, onArgument = 8, onResult = 16 };
 
 /// A form of attributes: a test, and its name for messages.

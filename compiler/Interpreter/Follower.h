@@ -21,7 +21,7 @@ public:
 
   /// By coordinate, or empty: of what was not compared.
   LocalTensors boundsOf(Value value) const;
-  /// Of any element at any coordinate.
+  /// The largest bound of all elements at all coordinates.
   double largestBound(Value value) const;
 
 private:

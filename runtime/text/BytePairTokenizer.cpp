@@ -68,6 +68,7 @@ BytePairTokenizer::BytePairTokenizer(BytePairParts given, std::optional<int32_t>
     tokens[size_t(id)] = content;
   raw = AddedTokens(std::move(kinds[0]));
   normalized = AddedTokens(std::move(kinds[1]));
+  parts.mayCut = parts.mayCut && !parts.addsPrefixSpace; // a part may begin with a line's end, which would get a space
   for (const AddedToken &token : parts.added) // it might be cut in two
     parts.mayCut = parts.mayCut && token.content.find_first_of(" \n") == std::string::npos && !token.stripsLeft && !token.stripsRight;
 }

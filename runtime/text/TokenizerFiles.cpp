@@ -310,7 +310,8 @@ Expected<std::unique_ptr<Tokenizer>> readTokenizerJson(const std::string &path, 
 }
 
 Expected<std::unique_ptr<Tokenizer>> readVocabularyAndMerges(const std::string &vocabularyPath, const std::string &mergesPath,
-                                                             const std::vector<std::string> &special, const std::string &end) {
+                                                             const std::vector<std::string> &special, const std::string &end,
+                                                             bool addsPrefixSpace) {
   Json json;
   HPC_RETURN_IF_ERROR(json.read(vocabularyPath));
   Vocabulary vocabulary;
@@ -325,6 +326,9 @@ Expected<std::unique_ptr<Tokenizer>> readVocabularyAndMerges(const std::string &
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (!line.empty() && line.back() == '\r')
       line.remove_suffix(1);
+    constexpr std::string_view suffix = "</w>"; // "n</w>" as CLIP and the first GPT have it
+    if (line.size() > suffix.size() && line.substr(line.size() - suffix.size()) == suffix && line[line.size() - suffix.size() - 1] != ' ')
+      return unknown(mergesPath, "the end of words " + std::string(suffix));
     if (!line.empty() && !(isFirst && line.substr(0, 8) == "#version"))
       HPC_RETURN_IF_ERROR(vocabulary.merge(line, mergesPath));
   }
@@ -334,12 +338,13 @@ Expected<std::unique_ptr<Tokenizer>> readVocabularyAndMerges(const std::string &
   HPC_RETURN_IF_ERROR(split.status());
   parts.splits.push_back(std::move(*split));
   parts.mayCut = true;
+  parts.addsPrefixSpace = addsPrefixSpace;
   for (const std::string &content : special)
     if (const auto found = vocabulary.ids.find(content); found != vocabulary.ids.end())
       parts.added.push_back({found->second, content});
   Expected<std::optional<int32_t>> id = endOf(vocabulary, parts.added, end);
   HPC_RETURN_IF_ERROR(id.status());
-  const uint64_t hash = json.hash * 31 + hashBytes(file->data(), file->size());
+  const uint64_t hash = (json.hash * 31 + hashBytes(file->data(), file->size())) * 2 + addsPrefixSpace;
   return std::unique_ptr<Tokenizer>(new BytePairTokenizer(std::move(parts), *id, hash));
 }
 
@@ -384,7 +389,9 @@ Expected<std::unique_ptr<Tokenizer>> Tokenizer::open(const std::string &path) {
     special.push_back("<|endoftext|>");
     std::sort(special.begin(), special.end());
     special.erase(std::unique(special.begin(), special.end()), special.end());
-    return readVocabularyAndMerges(first, second, special, end);
+    Json configuration; // where there is one
+    const bool addsPrefixSpace = configuration.read(folder + "/tokenizer_config.json").ok() && flagAt(configuration.root, "add_prefix_space", false);
+    return readVocabularyAndMerges(first, second, special, end, addsPrefixSpace);
   }
   if (isFile)
     return readTokenizerJson(path, end);

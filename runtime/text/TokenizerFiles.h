@@ -10,6 +10,7 @@ Expected<std::unique_ptr<Tokenizer>> readTokenizerJson(const std::string &path, 
 
 /// GPT-2's two files: ids by token, and merges a line each. `special`: contents of tokens that are found first.
 Expected<std::unique_ptr<Tokenizer>> readVocabularyAndMerges(const std::string &vocabulary, const std::string &merges,
-                                                             const std::vector<std::string> &special, const std::string &end);
+                                                             const std::vector<std::string> &special, const std::string &end,
+                                                             bool addsPrefixSpace);
 
 } // namespace hpc::text

@@ -47,6 +47,8 @@ Expected<std::string> TextData::tokensOf(const std::string &path, const plan::Pl
   if (tokens->isNew)
     notes.push_back("note: '" + path + "': " + countText(tokens->tokens, "token") + " of " + countText(tokens->documents, "document") + ", kept in '" +
                     tokens->path + "'" + (tokens->badLines ? "; " + countText(tokens->badLines, "bad line") + " left out" : ""));
+  else if (flags.documents.skipBadLines)
+    notes.push_back("note: '" + path + "': its tokens were kept in '" + tokens->path + "' without its bad lines");
   return tokens->path;
 }
 

@@ -19,7 +19,7 @@ public:
   /// A number of the whole batch, or what is made of such.
   bool isTotal(Value value) const { return totals.contains(value); }
 
-  /// What is known of `old` holds for `next`, which has its shape and replaces it.
+  /// `next` replaces `old`, has its shape, and takes over its facts.
   void replace(Value old, Value next);
 
 private:

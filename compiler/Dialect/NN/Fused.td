@@ -20,7 +20,7 @@ def NN_KernelScalarAttr : AttrDef<NN_Dialect, "KernelScalar"> {
 }
 def NN_KernelScalarArrayAttr : TypedArrayAttrBase<NN_KernelScalarAttr, "numbers that a kernel takes, in its order">;
 
-/// What a library may compute a kernel as. Arguments are numbered as the kernel's: operands, then results.
+/// The operation that a library may compute in place of a kernel. Arguments are numbered as the kernel's: operands, then results.
 def NN_AttentionKind : I32EnumAttr<"AttentionKind", "an attention or its gradients", [I32EnumAttrCase<"forward", 0>, I32EnumAttrCase<"backward", 1>]> {
   let cppNamespace = "::hpc::nn";
   let genSpecializedAttr = 0;

@@ -17,7 +17,7 @@ struct Storage {
   std::optional<int64_t> int8Along, int8Size;
 };
 
-/// Of a parameter with int8_along: the numbers as floats, the whole numbers alone, or the scales of their lines.
+/// The form of a parameter with int8_along: the numbers as floats, the whole numbers alone, or the scales of their lines.
 using plan::Int8Form;
 Int8Form int8FormOf(ParameterOp parameter);
 

@@ -93,6 +93,22 @@ TEST_F(TokenizerTest, MergesByRankLeftmostFirst) {
   EXPECT_EQ(encode(longer), Ids(50, 258));
 }
 
+TEST_F(TokenizerTest, SettingsOfTwoFiles) {
+  write("vocab.json", vocabulary({"ab", "\xC4\xA0" "ab", "b</w>"}));
+  write("merges.txt", "a b\n\xC4\xA0 ab\n");
+  write("tokenizer_config.json", "{\"add_prefix_space\": true, \"eos_token\": {\"content\": \"ab\"}}");
+  ASSERT_EQ(open(folder.path), "");
+  EXPECT_EQ(*tokenizer->end(), 256);
+  std::vector<int32_t> ids;
+  auto memory = tokenizer->makeMemory();
+  ASSERT_TRUE(tokenizer->encode("ab ab", ids, *memory).ok());
+  EXPECT_EQ(ids, (std::vector<int32_t>{257, 257})); // both with a space
+  write("tokenizer_config.json", "{\"eos_token\": \"none\"}");
+  EXPECT_THAT(open(folder.path), HasSubstr("it has no token 'none'"));
+  write("merges.txt", "a b\na b</w>\n");
+  EXPECT_THAT(open(folder.path), HasSubstr("the end of words </w> is not supported"));
+}
+
 TEST_F(TokenizerTest, FilesThatCannotBeUsed) {
   auto json = [&](const std::string &preTokenizer, const std::string &model, const std::string &more = "") {
     write("tokenizer.json", "{" + more + "\"pre_tokenizer\": " + preTokenizer + ", \"model\": {\"type\": \"BPE\", " + model + "}}");
@@ -145,6 +161,26 @@ TEST_F(TokenizerTest, TokensAreKept) {
   write("empty.txt", "");
   EXPECT_THAT(tokenize(folder / "empty.txt", *tokenizer, {}, "", 1).status().message(), HasSubstr("has no text"));
   EXPECT_FALSE(tokenize(folder / "a.jsonl", *tokenizer, {}, folder / "none", 1).ok());
+}
+
+TEST_F(TokenizerTest, PartsHaveTheTokensOfTheWhole) {
+  write("vocab.json", vocabulary({"ab", "\xC4\xA0" "ab"}));
+  write("merges.txt", "a b\n\xC4\xA0 ab\n");
+  std::string text;
+  while (text.size() < (size_t(9) << 20)) // more than two parts
+    text += "ab ab\nab, 12\n\n  ab\tab.\n";
+  write("a.txt", text);
+  for (const char *prefix : {"false", "true"}) {
+    write("tokenizer_config.json", std::string("{\"add_prefix_space\": ") + prefix + "}");
+    ASSERT_EQ(open(folder.path), "");
+    std::vector<int32_t> whole;
+    auto memory = tokenizer->makeMemory();
+    ASSERT_TRUE(tokenizer->encode(text, whole, *memory).ok());
+    whole.push_back(*tokenizer->end());
+    const Array tokens = *readNpy(tokenize(folder / "a.txt", *tokenizer, {}, "", 2)->path);
+    ASSERT_EQ(tokens.elements(), int64_t(whole.size())) << prefix;
+    EXPECT_TRUE(std::equal(whole.begin(), whole.end(), tokens.as<uint16_t>())) << prefix;
+  }
 }
 
 /// HPC_TOKENIZER, HPC_TEXT and HPC_TOKENS (a folder): prints the file of tokens, and checks that they are the text again.
