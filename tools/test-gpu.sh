@@ -88,20 +88,28 @@ compile() { # folder
 }
 
 if [ -n "$pack" ]; then
-  mkdir -p "$pack/bin" "$pack/tools" || exit 1
+  mkdir -p "$pack/bin" "$pack/lib" "$pack/tools" || exit 1
   cp "$build"/bin/{hpc-run,libhpc_cuda.so} "$pack/bin/" && cp "$here"/tools/test-gpu*.{sh,py} "$pack/tools/" && compile "$pack/plans" ||
     { echo "test-gpu.sh: packing failed; the reason stands above" >&2; exit 1; }
-  # All but the C library, which belongs to the machine.
-  ldd "$pack/bin/hpc-run" | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|ld-linux.*)\.so/ { print $3 }' | xargs -r cp -Lt "$pack/bin/"
-  echo "test-gpu.sh: $pack is packed ($(du -sh "$pack" | cut -f1)); on the machine with the GPU: LD_LIBRARY_PATH=$pack/bin $pack/tools/test-gpu.sh $pack"
+  # All but the C library, which belongs to the machine; hpc-run looks for them in ../lib, and nothing else there sees them.
+  ldd "$pack/bin/hpc-run" | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|ld-linux.*)\.so/ { print $3 }' | xargs -r cp -Lt "$pack/lib/"
+  echo "test-gpu.sh: $pack is packed ($(du -sh "$pack" | cut -f1)); on the machine with the GPU: $pack/tools/test-gpu.sh $pack"
   exit 0
 fi
 
-if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1' && [ -z "${HPC_CUDA_LIBRARIES:-}" ]; then
-  found=""
-  for folder in $(tr : " " <<<"${LD_LIBRARY_PATH:-}") /usr/local/nvidia/lib64 /usr/local/nvidia/lib; do [ -e "$folder/libcuda.so.1" ] && found="$folder"; done
-  [ -n "$found" ] || { echo "test-gpu.sh: this machine has no NVIDIA driver (libcuda.so.1 is nowhere), so nothing was tested; run it on a machine with a GPU" >&2; exit 1; }
-  export LD_LIBRARY_PATH="$found:${LD_LIBRARY_PATH:-}"
+# Where the machine's linker does not know NVIDIA's libraries: the driver's mounted folder, the wheels of python3.
+if [ -z "${HPC_CUDA_LIBRARIES:-}" ]; then
+  wheels=$(python3 -c 'import glob, sys; print(*(f for p in sys.path for f in glob.glob(p + "/nvidia/*/lib")), sep=":")' 2>/dev/null)
+  for library in libcuda.so.1 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2; do
+    ldconfig -p 2>/dev/null | grep -qF "$library" && continue
+    found=""
+    for folder in $(tr : " " <<<"${LD_LIBRARY_PATH:-}:$wheels") /usr/local/nvidia/lib64 /usr/local/nvidia/lib /usr/local/cuda/lib64; do
+      [ -z "$found" ] && [ -e "$folder/$library" ] && found="$folder"
+    done
+    [ -n "$found" ] && export LD_LIBRARY_PATH="$found:${LD_LIBRARY_PATH:-}" && continue
+    echo "test-gpu.sh: there is no $library"
+    [ "$library" = libcuda.so.1 ] && { echo "test-gpu.sh: this machine has no NVIDIA driver, so nothing was tested; run it on a machine with a GPU" >&2; exit 1; }
+  done
 fi
 plans="$build/plans"
 if [ ! -d "$plans" ]; then
