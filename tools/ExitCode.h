@@ -8,6 +8,15 @@
 
 namespace hpc {
 
+/// The name of the running tool, before its messages; main sets it where code of several tools prints.
+inline std::string &toolName() {
+  static std::string name = "hpc-run";
+  return name;
+}
+
+/// "hpc-run: note: ..." on standard error.
+inline void printNote(const std::string &text) { std::fprintf(stderr, "%s: note: %s\n", toolName().c_str(), text.c_str()); }
+
 /// "hpc-run: error[usage]: ..." on standard error; the exit code of the error.
 inline int reportError(const std::string &tool, const Status &status) {
   std::fflush(stdout);

@@ -2,7 +2,7 @@
 // with plain MPI_Allreduce; started by the environment, between two processes over UCX. Then 20 of 8 MiB in place, one after
 // the other and all posted before the first wait. One JSON line each: bytes, who, how, microseconds of each round.
 #include "runtime/backend/processes/ProcessCommunicator.h"
-#include "tools/hpc-run/Processes.h"
+#include "tools/running/Processes.h"
 
 #include <algorithm>
 #include <cstdio>

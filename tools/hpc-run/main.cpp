@@ -1,13 +1,9 @@
 // hpc-run: runs a plan, its ranks as threads; alone, or as one of several processes that a launcher has started.
 // A plan contains machine code: run only plans whose author you trust.
-#include "runtime/backend/host/HostBackend.h"
+#include "runtime/backend/host/MachineSpeed.h"
 #include "runtime/backend/null/Counts.h"
-#include "runtime/backend/processes/ProcessBackend.h"
-#include "runtime/backend/processes/ProcessControlPlane.h"
-#include "runtime/base/Cores.h"
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
-#include "runtime/base/MessageText.h"
 #include "runtime/base/Npz.h"
 #include "runtime/core/CheckpointFiles.h"
 #include "runtime/core/Session.h"
@@ -20,12 +16,11 @@
 #include "tools/ShortenedFiles.h"
 #include "tools/flags/Arguments.h"
 #include "tools/hpc-run/CountReport.h"
-#include "tools/hpc-run/CudaPlugin.h"
 #include "tools/hpc-run/Inputs.h"
-#include "tools/hpc-run/Processes.h"
 #include "tools/hpc-run/Profile.h"
 #include "tools/hpc-run/Report.h"
-#include "tools/hpc-run/Train.h"
+#include "tools/running/OpenSession.h"
+#include "tools/running/RunTogether.h"
 
 #include <chrono>
 #include <cstdio>
@@ -37,17 +32,11 @@ using namespace hpc;
 
 namespace {
 
-Status outOfMemory() { return Status::error(ErrorKind::Capacity, "out of memory"); }
-
-struct Flags {
-  std::string plan, entry, output, weights, trace, backend = "host";
+struct Flags : RunFlags {
+  std::string plan, entry, output;
   std::vector<std::string> inputs;
-  bool poison = false, profile = false, tiles = true, followLinks = false;
+  bool profile = false;
   int repeat = 0;
-  int64_t threads = 0; ///< of a rank; 0: by the cores
-  TrainFlags training;
-  ProcessFlags processes;
-  cuda::CudaOptions cuda;
 };
 
 /// Files that are read before anything runs.
@@ -126,29 +115,6 @@ Status readArrays(const Flags &flags, Work &work, std::vector<std::string> &note
   if (!work.entries.empty())
     work.plan.weights = work.entry().weights; // some are given
   return Status::success();
-}
-
-Status readBatches(const Flags &flags, Work &work, std::vector<std::string> &notes) {
-  TextData text(flags.training.text);
-  auto open = [&](size_t entry, const std::string &path, std::optional<Batches> &opened) -> Status {
-    Expected<std::string> tokens = text.tokensOf(path, work.entry(entry), notes);
-    HPC_RETURN_IF_ERROR(tokens.status());
-    Expected<Batches> batches = Batches::open(work.entry(entry), *tokens, notes);
-    if (batches.ok())
-      opened.emplace(std::move(*batches));
-    return batches.status();
-  };
-  if (!flags.training.onlyEvaluates()) {
-    HPC_RETURN_IF_ERROR(checkTrains(work.entry(0)));
-    HPC_RETURN_IF_ERROR(open(0, flags.training.data, work.data.batches));
-  }
-  if (flags.training.evaluate.empty())
-    return text.checkUsed();
-  Expected<size_t> entry = evaluationEntry(work.plan);
-  HPC_RETURN_IF_ERROR(entry.status());
-  work.data.evaluation = *entry;
-  HPC_RETURN_IF_ERROR(open(*entry, flags.training.evaluate, work.data.heldOut).at("--evaluate"));
-  return text.checkUsed();
 }
 
 /// "out.json" of process 2 is "out.2.json".
@@ -241,72 +207,30 @@ Status readPlanOf(const Flags &flags, int64_t process, Work &work) {
 
 Status readData(const Flags &flags, int64_t process, Work &work) {
   std::vector<std::string> notes;
-  Status status = flags.training.any() ? readBatches(flags, work, notes) : readArrays(flags, work, notes);
+  Status status = flags.training.any() ? openTrainData(flags.training, work.plan, work.entries, work.data, notes) : readArrays(flags, work, notes);
   for (const std::string &note : notes)
     if (process == 0)
       std::fprintf(stderr, "%s\n", note.c_str());
   return status;
 }
 
-/// `processes` is null where this one is alone.
-Expected<std::unique_ptr<Backend>> openBackend(const Flags &flags, processes::Processes *processes) {
-  if (flags.backend == "cuda") {
-    cuda::CudaOptions options = flags.cuda;
-    options.inRankOrder = flags.processes.deterministic;
-    options.note = [](const std::string &text) { std::fprintf(stderr, "note: %s\n", text.c_str()); };
-    return openCudaBackend(options,
-                           processes ? std::make_unique<processes::ProcessControlPlane>(*processes) : nullptr);
-  }
-  return processes ? processes::createProcessBackend(*processes, flags.processes.deterministic, flags.tiles)
-                   : host::createHostBackend(nullptr, flags.tiles);
-}
-
-/// Threads of each of this process's ranks, `own`. Stages wait for each other, and a waiting stage leaves its cores to
-/// the others: with several, twice as many threads as cores keep more of them busy.
-int64_t threadsOf(const Flags &flags, const plan::Plan &plan, RankRange own, processes::Processes *processes) {
-  if (flags.threads > 0)
-    return flags.threads;
-  const int64_t cores = flags.backend == "cuda" ? 1 : processes ? processes->coresOfEach() : availableCores();
-  const bool hasStages = own.first / plan.ranksPerStage() != (own.first + own.count - 1) / plan.ranksPerStage();
-  return std::max<int64_t>(1, cores * (hasStages ? 2 : 1) / own.count);
-}
-
 /// Runs the ranks of this process. `processes` is null where it is alone.
 Status runWork(const Flags &flags, Work &work, processes::Processes *processes) {
   const int64_t process = processes ? processes->process : 0;
-  SessionOptions options;
-  options.planFolder = folderOf(flags.plan);
-  options.weightsReplacement = flags.weights;
-  options.checkpoint = flags.training.load;
-  options.followLinks = flags.followLinks;
-  options.poison = flags.poison;
-  options.trace = !flags.trace.empty() || flags.profile;
-  if (processes) {
-    const launch::Introduction &mine = processes->control->mine();
-    options.ranks = {mine.firstRank, mine.ranks};
-  } else {
-    options.ranks = {0, work.plan.worldSize()};
-  }
-  options.threads = threadsOf(flags, work.plan, options.ranks, processes);
+  const RanksOfProcess ranks = ranksOf(flags, work.plan, processes);
   host::MachineSpeed speed;
   if (flags.profile) {
-    Expected<host::MachineSpeed> measured = host::measureSpeed(options.ranks.count * options.threads);
+    Expected<host::MachineSpeed> measured = host::measureSpeed(ranks.own.count * ranks.threads);
     if (!measured.ok())
       return measured.status();
-    speed = measured->times(double(options.threads));
+    speed = measured->times(double(ranks.threads));
   }
-  Expected<std::unique_ptr<Backend>> backend = openBackend(flags, processes);
-  if (!backend.ok())
-    return backend.status();
-  Expected<std::unique_ptr<Session>> session = Session::create(work.plan, std::move(*backend), options);
+  Expected<std::unique_ptr<Session>> session = openSession(flags, work.plan, folderOf(flags.plan), ranks, flags.profile, processes);
   if (!session.ok())
     return session.status();
 
   std::vector<Array> outputs;
   const bool isHome = process == 0;
-  if (isHome)
-    for (const std::string &note : (*session)->stored().notes())
-      std::fprintf(stderr, "note: %s\n", messageText(note).c_str());
   Status status = flags.training.any() ? trainPlan(flags.training, **session, work.data, isHome)
                   : flags.repeat > 0
                       ? repeatRuns(**session, work.number, work.inputs, outputs, flags.repeat, isHome)
@@ -348,40 +272,10 @@ void addDataFingerprints(const Flags &flags, const Work &work, std::vector<launc
                   "give all processes the same --load"});
 }
 
-/// `failed`: the error of the command line; the others receive it. A process without a number does no more than that.
-Status runAsOneOfMany(const Flags &flags, const launch::Launch &launch, Status failed) {
-  Work work;
-  Prepared prepared;
-  prepared.status = failed.ok() ? readPlanOf(flags, launch.process, work) : failed;
-  if (prepared.status.ok()) {
-    prepared.worldSize = work.plan.worldSize();
-    prepared.fingerprints = planFingerprints(flags);
-  }
-  Expected<std::unique_ptr<processes::Processes>> met = meet(launch, flags.processes, prepared);
-  if (!met.ok())
-    endWith(met.status());
-  processes::Processes &processes = **met;
-  Status status;
-  try {
-    prepared.status = readData(flags, processes.process, work);
-    if (prepared.status.ok())
-      addDataFingerprints(flags, work, prepared.fingerprints);
-    status = introduce(processes, prepared, flags.backend != "cuda");
-    if (status.ok())
-      status = runWork(flags, work, &processes);
-  } catch (const std::bad_alloc &) {
-    status = outOfMemory();
-    processes.control->fail(status.at(processes.control->mine().text()));
-  }
-  Status verdict = leaveTogether(processes, status);
-  if (!verdict.ok())
-    endWith(status.ok() ? verdict : status);
-  return verdict;
-}
-
 /// `note`: flags that a file gave, printed by the first process. `failed`: the error of the command line.
 Status runPlan(const Flags &flags, const std::string &note, Status failed) {
   const bool isCounted = flags.backend == "null";
+  Work work;
   launch::Launch launch = isCounted ? launch::Launch() : launch::detectLaunch(flags.processes.launch, flags.processes.rendezvous, ::getenv);
   if (!note.empty() && launch.process == 0)
     std::fprintf(stderr, "hpc-run: note: %s\n", note.c_str());
@@ -389,10 +283,18 @@ Status runPlan(const Flags &flags, const std::string &note, Status failed) {
     if (failed.ok())
       failed = launch.status;
     if (launch.kind != launch::LaunchKind::None)
-      return runAsOneOfMany(flags, launch, failed);
+      return runTogether(launch, flags, failed, [&](int64_t process, Prepared &prepared) {
+        HPC_RETURN_IF_ERROR(readPlanOf(flags, process, work));
+        prepared.worldSize = work.plan.worldSize();
+        prepared.fingerprints = planFingerprints(flags);
+        return Status::success();
+      }, [&](processes::Processes &processes, Prepared &prepared) {
+        HPC_RETURN_IF_ERROR(readData(flags, processes.process, work));
+        addDataFingerprints(flags, work, prepared.fingerprints);
+        return Status::success();
+      }, [&](processes::Processes &processes) { return runWork(flags, work, &processes); });
   }
   HPC_RETURN_IF_ERROR(failed);
-  Work work;
   HPC_RETURN_IF_ERROR(readPlanOf(flags, 0, work));
   if (isCounted)
     return countPlan(work.entry());
@@ -402,31 +304,17 @@ Status runPlan(const Flags &flags, const std::string &note, Status failed) {
 
 Flags readFlags(const Arguments &arguments) {
   Flags flags;
+  static_cast<RunFlags &>(flags) = readRunFlags(arguments);
+  flags.training.train = arguments.has("train");
+  flags.training.save = arguments.text("save");
+  flags.training.load = arguments.text("load");
+  flags.training.gradients = arguments.text("gradients");
   flags.plan = arguments.text("plan");
   flags.entry = arguments.text("entry");
   flags.inputs = arguments.all("input");
   flags.output = arguments.text("output");
-  flags.weights = arguments.text("weights");
-  flags.followLinks = arguments.has("follow-links");
-  flags.training = readTrainFlags(arguments);
-  flags.trace = arguments.text("trace");
   flags.profile = arguments.has("profile");
-  flags.poison = arguments.has("poison");
   flags.repeat = int(arguments.whole("repeat").value_or(0));
-  flags.backend = arguments.text("backend");
-  flags.threads = arguments.whole("threads").value_or(0);
-  flags.tiles = !arguments.has("no-tiles");
-  flags.cuda.ranksPerGpu = int(*arguments.whole("ranks-per-gpu"));
-  flags.cuda.tf32 = arguments.has("tf32");
-  flags.cuda.cudaGraph = !arguments.has("no-cuda-graph");
-  flags.cuda.cudnn = !arguments.has("no-cudnn");
-  const std::string epilogues = arguments.text("epilogues");
-  flags.cuda.epilogues = epilogues == "none" ? cuda::Epilogues::None : epilogues == "all" ? cuda::Epilogues::All : cuda::Epilogues::Faithful;
-  flags.cuda.syncEachOp = arguments.has("sync-each-op");
-  flags.processes.launch = arguments.text("launch");
-  flags.processes.rendezvous = arguments.text("rendezvous");
-  flags.processes.peerTimeout = *arguments.real("peer-timeout");
-  flags.processes.deterministic = arguments.has("deterministic");
   return flags;
 }
 
@@ -441,18 +329,10 @@ Status checkFlags(const Arguments &arguments, const Flags &flags) {
   if (flags.profile && flags.backend == "cuda")
     return usage("--profile times what the host does, which with --backend=cuda is to enqueue: leave it out, and see --trace "
                  "with --sync-each-op");
-  for (const Flag *one : arguments.given(group::gpus))
-    if (flags.backend != "cuda")
-      return usage(one->dashed() + " says how GPUs are used: add --backend=cuda");
-  if (arguments.has("threads") && flags.backend != "host")
-    return usage("--threads says how many cores a rank of the host uses: leave it out with --backend=" + flags.backend);
-  if (arguments.has("no-tiles") && flags.backend != "host")
-    return usage("--no-tiles is about the host's products: leave it out with --backend=" + flags.backend);
+  HPC_RETURN_IF_ERROR(checkRunFlags(arguments, flags));
   for (const Flag *one : arguments.given(group::processes))
     if (flags.backend == "null")
       return usage(one->dashed() + " is about processes that run a plan, and --backend=null runs none: leave it out");
-  if (arguments.has("peer-timeout") && flags.processes.launch == "none")
-    return usage("--peer-timeout does not go with --launch=none, where this process runs alone; leave one of them out");
   return Status::success();
 }
 

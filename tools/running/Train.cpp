@@ -1,5 +1,5 @@
 // A step that changed nothing is reported when it happens; a run of such steps ends, since nothing will change it.
-#include "tools/hpc-run/Train.h"
+#include "tools/running/Train.h"
 
 #include "runtime/base/CountText.h"
 #include "runtime/base/File.h"
@@ -9,9 +9,12 @@
 #include "runtime/base/NumberText.h"
 #include "runtime/core/Checkpoint.h"
 #include "runtime/plan/StepPorts.h"
+#include "runtime/train/Loop.h"
 #include "runtime/train/RunConfiguration.h"
 #include "runtime/train/SkippedStep.h"
-#include "tools/hpc-run/MetricsFile.h"
+#include "tools/ExitCode.h"
+#include "tools/running/MetricsFile.h"
+#include "tools/running/TextData.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,22 +22,15 @@
 
 namespace hpc {
 
-/// So many steps in a row may change nothing.
-constexpr int64_t mostSkipped = 100;
-
 static Status trainingUsage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
 TrainFlags readTrainFlags(const Arguments &arguments) {
   TrainFlags flags;
-  flags.train = arguments.has("train");
   flags.allowJump = arguments.has("allow-lr-jump");
   flags.data = arguments.text("data");
   flags.evaluate = arguments.text("evaluate");
   flags.evaluateEvery = arguments.whole("eval-every").value_or(0);
   flags.metrics = arguments.text("metrics");
-  flags.save = arguments.text("save");
-  flags.load = arguments.text("load");
-  flags.gradients = arguments.text("gradients");
   flags.curve = arguments.text("lr-schedule");
   flags.steps = arguments.whole("steps").value_or(0);
   flags.warmup = *arguments.whole("warmup");
@@ -118,6 +114,31 @@ Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags) {
   return Status::success();
 }
 
+Status openTrainData(const TrainFlags &flags, const plan::Plan &plan, const std::vector<plan::Plan> &entries, TrainData &data,
+                     std::vector<std::string> &notes) {
+  TextData text(flags.text);
+  auto open = [&](size_t number, const std::string &path, std::optional<Batches> &opened) -> Status {
+    const plan::Plan &entry = entries.empty() ? plan : entries[number];
+    Expected<std::string> tokens = text.tokensOf(path, entry, notes);
+    HPC_RETURN_IF_ERROR(tokens.status());
+    Expected<Batches> batches = Batches::open(entry, *tokens, notes);
+    if (batches.ok())
+      opened.emplace(std::move(*batches));
+    return batches.status();
+  };
+  if (!flags.onlyEvaluates()) {
+    HPC_RETURN_IF_ERROR(checkTrains(entries.empty() ? plan : entries[0]));
+    HPC_RETURN_IF_ERROR(open(0, flags.data, data.batches));
+  }
+  if (flags.evaluate.empty())
+    return text.checkUsed();
+  Expected<size_t> entry = evaluationEntry(plan);
+  HPC_RETURN_IF_ERROR(entry.status());
+  data.evaluation = *entry;
+  HPC_RETURN_IF_ERROR(open(*entry, flags.evaluate, data.heldOut).at("--evaluate"));
+  return text.checkUsed();
+}
+
 static LearningRate rateOf(const TrainFlags &flags) {
   LearningRate rate;
   rate.peak = flags.rate.value_or(0);
@@ -151,73 +172,51 @@ static Status writeGradients(const TrainFlags &flags, const Batches &data, Train
   if (!gradients.ok())
     return gradients.status();
   if (isHome && report.wasSkipped())
-    std::fprintf(stderr, "hpc-run: note: %s; %s\n", normText(report).c_str(), whySkipped(report, data, run.state()).c_str());
+    printNote(normText(report) + "; " + whySkipped(report, data, run.state()));
   return isHome ? writeNpz(flags.gradients, *gradients) : Status::success();
 }
 
-static Status tellStep(const StepReport &report, const Batches &data, const RunState &state, std::optional<LineFile> &metrics) {
-  std::printf("step %ld: loss %.9g, lr %.6g, gradient norm %.6g, %.1f ms\n", long(report.step), printed(report.loss),
-              report.learningRate, printed(report.gradientNorm), report.milliseconds);
-  std::fflush(stdout);
-  if (report.wasSkipped())
-    std::fprintf(stderr, "hpc-run: note: step %ld: %s, so weights, states and the count of updates stay as they were; %s\n",
-                 long(report.step), normText(report).c_str(), whySkipped(report, data, state).c_str());
-  else if (!std::isfinite(report.loss))
-    std::fprintf(stderr,
-                 "hpc-run: note: step %ld: the loss is %g, beyond the range in which it is added up; its gradients "
-                 "are finite, so the step was done\n",
-                 long(report.step), printed(report.loss));
-  return metrics ? metrics->add(metricsLine(report)) : Status::success();
-}
+/// The printed lines, and --metrics.
+class TrainingLines : public Observer {
+public:
+  TrainingLines(const TrainFlags &flags, const Batches *data) : flags(flags), data(data) {}
 
-/// `step`: the last before it; -1: none.
-static Status evaluate(Evaluation &evaluation, int64_t step, std::optional<LineFile> &metrics, Session &session, bool isHome) {
-  Expected<EvaluationReport> report = evaluation.run();
-  HPC_RETURN_IF_ERROR(report.status());
-  Status status;
-  if (isHome) {
-    std::printf("evaluation%s: loss %.9g", step < 0 ? "" : (" after step " + std::to_string(step)).c_str(), printed(report->loss));
-    if (report->validTokens)
-      std::printf(", perplexity %.6g, valid tokens %.0f", printed(*report->perplexity()), *report->validTokens);
-    std::printf(", %s, %.1f ms\n", countText(report->batches, "batch", "es").c_str(), report->milliseconds);
-    std::fflush(stdout);
-    if (metrics)
-      status = metrics->add(metricsLine(*report, step));
-  }
-  return session.agree(status);
-}
-
-/// In all processes, though only that of rank 0 (`isHome`) has a step's results; its errors are agreed on.
-static Status runSteps(const TrainFlags &flags, const Batches &data, TrainingRun &run, Session &session, Evaluation *evaluation, bool isHome) {
-  std::optional<LineFile> metrics;
-  Status status;
-  if (status.ok() && isHome && !flags.metrics.empty()) {
-    Expected<LineFile> opened = flags.load.empty() ? LineFile::open(flags.metrics, /*append=*/false) : continueMetrics(flags.metrics, run.state().steps);
-    status = opened.status();
+  Status started(const RunState &state) override {
+    if (flags.metrics.empty())
+      return Status::success();
+    Expected<LineFile> opened = flags.load.empty() ? LineFile::open(flags.metrics, /*append=*/false) : continueMetrics(flags.metrics, state.steps);
     if (opened.ok())
       metrics.emplace(std::move(*opened));
+    return opened.status();
   }
-  HPC_RETURN_IF_ERROR(session.agree(status));
-  int64_t skipped = 0;
-  while (run.state().steps < flags.steps) {
-    Expected<StepReport> report = run.run();
-    if (!report.ok())
-      return report.status();
-    if (isHome) {
-      status = tellStep(*report, data, run.state(), metrics);
-      skipped = report->wasSkipped() ? skipped + 1 : 0;
-      if (status.ok() && skipped == mostSkipped)
-        status = Status::error(ErrorKind::Model, countText(skipped, "step") + " in a row, to step " +
-                                                     std::to_string(report->step) + ", had a gradient norm that is not finite "
-                                                     "and changed nothing; of the last one: " + whySkipped(*report, data, run.state()));
-    }
-    HPC_RETURN_IF_ERROR(session.agree(status));
-    const int64_t done = run.state().steps;
-    if (evaluation && (done == flags.steps || (flags.evaluateEvery > 0 && done % flags.evaluateEvery == 0)))
-      HPC_RETURN_IF_ERROR(evaluate(*evaluation, done - 1, metrics, session, isHome));
+
+  Status stepped(const StepReport &report, const RunState &state) override {
+    std::printf("step %ld: loss %.9g, lr %.6g, gradient norm %.6g, %.1f ms\n", long(report.step), printed(report.loss),
+                report.learningRate, printed(report.gradientNorm), report.milliseconds);
+    std::fflush(stdout);
+    if (report.wasSkipped())
+      printNote("step " + std::to_string(report.step) + ": " + normText(report) +
+                ", so weights, states and the count of updates stay as they were; " + whySkipped(report, *data, state));
+    else if (!std::isfinite(report.loss))
+      printNote("step " + std::to_string(report.step) + ": the loss is " + numberText(printed(report.loss)) +
+                ", beyond the range in which it is added up; its gradients are finite, so the step was done");
+    return metrics ? metrics->add(metricsLine(report)) : Status::success();
   }
-  return Status::success();
-}
+
+  Status evaluated(const EvaluationReport &report, int64_t step) override {
+    std::printf("evaluation%s: loss %.9g", step < 0 ? "" : (" after step " + std::to_string(step)).c_str(), printed(report.loss));
+    if (report.validTokens)
+      std::printf(", perplexity %.6g, valid tokens %.0f", printed(*report.perplexity()), *report.validTokens);
+    std::printf(", %s, %.1f ms\n", countText(report.batches, "batch", "es").c_str(), report.milliseconds);
+    std::fflush(stdout);
+    return metrics ? metrics->add(metricsLine(report, step)) : Status::success();
+  }
+
+private:
+  const TrainFlags &flags;
+  const Batches *data; ///< null where there are no steps
+  std::optional<LineFile> metrics;
+};
 
 namespace {
 /// The start of a run.
@@ -309,13 +308,19 @@ static Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session
     return start.status();
   for (const std::string &note : start->notes)
     if (isHome)
-      std::fprintf(stderr, "hpc-run: note: %s\n", note.c_str());
+      printNote(note);
   Expected<TrainingRun> run = TrainingRun::create(plan, session, data, rateOf(flags), start->state);
   if (!run.ok())
     return run.status();
   if (!flags.train)
     return writeGradients(flags, data, *run, isHome);
-  HPC_RETURN_IF_ERROR(runSteps(flags, data, *run, session, evaluation, isHome));
+  std::vector<std::unique_ptr<Observer>> observers;
+  if (isHome)
+    observers.push_back(std::make_unique<TrainingLines>(flags, &data));
+  LoopOptions options;
+  options.steps = flags.steps;
+  options.evaluateEvery = flags.evaluateEvery;
+  HPC_RETURN_IF_ERROR(trainingLoop(options, *run, session, data, evaluation, observers, isHome));
   if (flags.save.empty())
     return Status::success();
   std::map<std::string, std::string> metadata = run->state().toMetadata();
@@ -330,9 +335,11 @@ Status trainPlan(const TrainFlags &flags, Session &session, const TrainData &dat
     HPC_RETURN_IF_ERROR(made.status());
     evaluation.emplace(std::move(*made));
   }
-  std::optional<LineFile> none;
-  return flags.onlyEvaluates() ? evaluate(*evaluation, -1, none, session, isHome)
-                               : trainPlan(flags, session.entry(0), session, *data.batches, evaluation ? &*evaluation : nullptr, isHome);
+  if (!flags.onlyEvaluates())
+    return trainPlan(flags, session.entry(0), session, *data.batches, evaluation ? &*evaluation : nullptr, isHome);
+  Expected<EvaluationReport> report = evaluation->run();
+  HPC_RETURN_IF_ERROR(report.status());
+  return session.agree(isHome ? TrainingLines(flags, nullptr).evaluated(*report, -1) : Status::success());
 }
 
 } // namespace hpc

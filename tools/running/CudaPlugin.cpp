@@ -1,5 +1,5 @@
 // Plugins are looked for beside the program first, as a build folder and a copied folder have them.
-#include "tools/hpc-run/CudaPlugin.h"
+#include "tools/running/CudaPlugin.h"
 
 #include <cstdlib>
 #include <dlfcn.h>

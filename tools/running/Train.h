@@ -4,7 +4,7 @@
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/TrainingRun.h"
 #include "tools/flags/Arguments.h"
-#include "tools/hpc-run/TextData.h"
+#include "tools/running/TextData.h"
 
 namespace hpc {
 
@@ -35,6 +35,11 @@ struct TrainData {
   std::optional<Batches> heldOut; ///< --evaluate, of `evaluation`
   size_t evaluation = 0;          ///< entry
 };
+
+/// Opens the files of the flags. `entries`: plan::planOf each entry of `plan`, none where it has none; both outlive the data. `notes` receives
+/// facts that the user should know.
+Status openTrainData(const TrainFlags &flags, const plan::Plan &plan, const std::vector<plan::Plan> &entries, TrainData &data,
+                     std::vector<std::string> &notes);
 
 /// `isHome`: this process is the one that prints and writes.
 Status trainPlan(const TrainFlags &flags, Session &session, const TrainData &data, bool isHome);

@@ -1,6 +1,6 @@
 // By MPI: the engine connects all processes, and distributes a fresh secret and the address of process 0. By the
 // environment: all have the address and the secret beforehand, and the rendezvous distributes the engine's addresses.
-#include "tools/hpc-run/Processes.h"
+#include "tools/running/Processes.h"
 
 #include "runtime/launch/AgentMeeting.h"
 #include "runtime/launch/Secret.h"
@@ -93,7 +93,7 @@ Status checkMpi(const launch::Launch &launch, const processes::Transport &transp
                            (isKnown ? " of " + std::to_string(launch.processes) : std::string()) +
                            ", but for MPI this is process " + std::to_string(process) + " of " +
                            std::to_string(processes) +
-                           "; start it by the mpirun of the MPI that hpc-run was built with, or without its variables");
+                           "; start it by the mpirun of the MPI that " + toolName() + " was built with, or without its variables");
 }
 
 /// The meeting itself: as process 0, or by coming to it.
@@ -223,7 +223,7 @@ int sayFailure(const Status &error) {
   static int code = 0;
   std::lock_guard<std::mutex> lock(mutex);
   if (code == 0)
-    code = reportError("hpc-run", error);
+    code = reportError(toolName(), error);
   return code;
 }
 

@@ -1,4 +1,4 @@
-#include "tools/hpc-run/TextData.h"
+#include "tools/running/TextData.h"
 
 #include "runtime/base/Cores.h"
 #include "runtime/base/CountText.h"

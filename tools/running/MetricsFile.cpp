@@ -1,5 +1,7 @@
 // The file is read once, line by line, up to the first that has to go.
-#include "tools/hpc-run/MetricsFile.h"
+#include "tools/running/MetricsFile.h"
+
+#include "tools/ExitCode.h"
 
 #include "runtime/base/CountText.h"
 #include "runtime/base/File.h"
@@ -64,7 +66,7 @@ Expected<LineFile> continueMetrics(const std::string &path, int64_t steps) {
     if (!kept.ok())
       return kept.status();
     for (const std::string &note : kept->notes)
-      std::fprintf(stderr, "hpc-run: note: --metrics: '%s' %s\n", path.c_str(), note.c_str());
+      printNote("--metrics: '" + path + "' " + note);
     std::error_code failed;
     if (kept->bytes != file->size())
       std::filesystem::resize_file(path, uintmax_t(kept->bytes), failed);

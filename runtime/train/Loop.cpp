@@ -1,0 +1,49 @@
+// An error of the process of rank 0 ends all of them: each turn of the loop agrees on one status.
+#include "runtime/train/Loop.h"
+
+#include "runtime/base/CountText.h"
+#include "runtime/train/SkippedStep.h"
+
+namespace hpc {
+
+namespace {
+struct Telling {
+  const std::vector<std::unique_ptr<Observer>> &observers;
+
+  template <typename... Parameters, typename... Arguments>
+  Status operator()(Status (Observer::*event)(Parameters...), const Arguments &...arguments) const {
+    for (const std::unique_ptr<Observer> &observer : observers)
+      HPC_RETURN_IF_ERROR(((*observer).*event)(arguments...));
+    return Status::success();
+  }
+};
+} // namespace
+
+Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &session, const Batches &data, Evaluation *evaluation,
+                    const std::vector<std::unique_ptr<Observer>> &observers, bool isHome) {
+  const Telling tell{observers};
+  HPC_RETURN_IF_ERROR(session.agree(tell(&Observer::started, run.state())));
+  int64_t skipped = 0;
+  while (run.state().steps < options.steps) {
+    Expected<StepReport> report = run.run();
+    HPC_RETURN_IF_ERROR(report.status());
+    Status status = tell(&Observer::stepped, *report, run.state());
+    if (isHome) {
+      skipped = report->wasSkipped() ? skipped + 1 : 0;
+      if (status.ok() && skipped == options.mostSkipped)
+        status = Status::error(ErrorKind::Model, countText(skipped, "step") + " in a row, to step " + std::to_string(report->step) +
+                                                     ", had a gradient norm that is not finite and changed nothing; of the last one: " +
+                                                     whySkipped(*report, data, run.state()));
+    }
+    HPC_RETURN_IF_ERROR(session.agree(status));
+    const int64_t done = run.state().steps;
+    if (evaluation && (done == options.steps || (options.evaluateEvery > 0 && done % options.evaluateEvery == 0))) {
+      Expected<EvaluationReport> evaluated = evaluation->run();
+      HPC_RETURN_IF_ERROR(evaluated.status());
+      HPC_RETURN_IF_ERROR(session.agree(tell(&Observer::evaluated, *evaluated, done - 1)));
+    }
+  }
+  return session.agree(tell(&Observer::ended, run.state()));
+}
+
+} // namespace hpc

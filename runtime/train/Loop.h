@@ -1,0 +1,22 @@
+// The loop of a training run: step after step, evaluations in between, and those who are told about it. All of it but the step's own
+// numbers happens in all processes alike.
+#pragma once
+
+#include "runtime/train/Observer.h"
+
+#include <memory>
+
+namespace hpc {
+
+struct LoopOptions {
+  int64_t steps = 0;         ///< in all, those before a checkpoint included
+  int64_t evaluateEvery = 0; ///< steps; 0: after the last
+  int64_t mostSkipped = 100; ///< so many steps in a row may change nothing
+};
+
+/// Runs steps until `options.steps` are done. `evaluation`: null where there is none. `observers`: none in processes other than that of
+/// rank 0 (`isHome`). Errors of an observer, too many skipped steps in a row, and those of a step.
+Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &session, const Batches &data, Evaluation *evaluation,
+                    const std::vector<std::unique_ptr<Observer>> &observers, bool isHome);
+
+} // namespace hpc

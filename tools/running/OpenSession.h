@@ -1,0 +1,23 @@
+// The session of this process: its ranks, their threads and the backend, by the flags.
+#pragma once
+
+#include "runtime/core/Session.h"
+#include "tools/running/RunFlags.h"
+
+namespace hpc {
+
+struct RanksOfProcess {
+  RankRange own;
+  int64_t threads = 1; ///< of each
+};
+
+/// `processes`: null where this one is alone. Stages wait for each other, and a waiting stage leaves its cores to the others: with several
+/// in this process, there are twice as many threads as cores.
+RanksOfProcess ranksOf(const RunFlags &flags, const plan::Plan &plan, processes::Processes *processes);
+
+/// Files of weights are named from `planFolder`. `traces`: also where the flags name no file for the trace. Notes about the weights are
+/// printed by the first process.
+Expected<std::unique_ptr<Session>> openSession(const RunFlags &flags, const plan::Plan &plan, const std::string &planFolder,
+                                               const RanksOfProcess &ranks, bool traces, processes::Processes *processes);
+
+} // namespace hpc
