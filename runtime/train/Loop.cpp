@@ -8,11 +8,11 @@ namespace hpc {
 
 namespace {
 struct Telling {
-  const std::vector<std::unique_ptr<Observer>> &observers;
+  const std::vector<std::unique_ptr<RunObserver>> &observers;
 
   template <typename... Parameters, typename... Arguments>
-  Status operator()(Status (Observer::*event)(Parameters...), const Arguments &...arguments) const {
-    for (const std::unique_ptr<Observer> &observer : observers)
+  Status operator()(Status (RunObserver::*event)(Parameters...), const Arguments &...arguments) const {
+    for (const std::unique_ptr<RunObserver> &observer : observers)
       HPC_RETURN_IF_ERROR(((*observer).*event)(arguments...));
     return Status::success();
   }
@@ -20,14 +20,14 @@ struct Telling {
 } // namespace
 
 Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &session, const Batches &data, Evaluation *evaluation,
-                    const std::vector<std::unique_ptr<Observer>> &observers, bool isHome) {
+                    const std::vector<std::unique_ptr<RunObserver>> &observers, bool isHome) {
   const Telling tell{observers};
-  HPC_RETURN_IF_ERROR(session.agree(tell(&Observer::started, run.state())));
+  HPC_RETURN_IF_ERROR(session.agree(tell(&RunObserver::started, run.state())));
   int64_t skipped = 0;
   while (run.state().steps < options.steps) {
     Expected<StepReport> report = run.run();
     HPC_RETURN_IF_ERROR(report.status());
-    Status status = tell(&Observer::stepped, *report, run.state());
+    Status status = tell(&RunObserver::stepped, *report, run.state());
     if (isHome) {
       skipped = report->wasSkipped() ? skipped + 1 : 0;
       if (status.ok() && skipped == options.mostSkipped)
@@ -40,10 +40,10 @@ Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &sessi
     if (evaluation && (done == options.steps || (options.evaluateEvery > 0 && done % options.evaluateEvery == 0))) {
       Expected<EvaluationReport> evaluated = evaluation->run();
       HPC_RETURN_IF_ERROR(evaluated.status());
-      HPC_RETURN_IF_ERROR(session.agree(tell(&Observer::evaluated, *evaluated, done - 1)));
+      HPC_RETURN_IF_ERROR(session.agree(tell(&RunObserver::evaluated, *evaluated, done - 1)));
     }
   }
-  return session.agree(tell(&Observer::ended, run.state()));
+  return session.agree(tell(&RunObserver::ended, run.state()));
 }
 
 } // namespace hpc

@@ -177,7 +177,7 @@ static Status writeGradients(const TrainFlags &flags, const Batches &data, Train
 }
 
 /// The printed lines, and --metrics.
-class TrainingLines : public Observer {
+class TrainingLines : public RunObserver {
 public:
   TrainingLines(const TrainFlags &flags, const Batches *data) : flags(flags), data(data) {}
 
@@ -314,7 +314,7 @@ static Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session
     return run.status();
   if (!flags.train)
     return writeGradients(flags, data, *run, isHome);
-  std::vector<std::unique_ptr<Observer>> observers;
+  std::vector<std::unique_ptr<RunObserver>> observers;
   if (isHome)
     observers.push_back(std::make_unique<TrainingLines>(flags, &data));
   LoopOptions options;

@@ -7,9 +7,9 @@
 
 namespace hpc {
 
-class Observer {
+class RunObserver {
 public:
-  virtual ~Observer() = default;
+  virtual ~RunObserver() = default;
 
   // Each may fail: the run then ends in all processes with that error.
 
