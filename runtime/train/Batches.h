@@ -3,12 +3,11 @@
 // converted when it is taken: memory does not grow with the data.
 #pragma once
 
-#include "runtime/base/Array.h"
 #include "runtime/base/File.h"
 #include "runtime/base/FileKind.h"
 #include "runtime/base/Npy.h"
-#include "runtime/base/Status.h"
 #include "runtime/plan/Plan.h"
+#include "runtime/train/StepData.h"
 
 #include <memory>
 #include <string>
@@ -16,7 +15,7 @@
 
 namespace hpc {
 
-class Batches {
+class Batches : public StepData {
 public:
   /// The content decides the kind of file. An .npz: an array for each input of the plan by its name, [batches, ...shape
   /// of the input] or one batch. A missing input with a default takes the data of that other input (labels of language
@@ -26,15 +25,11 @@ public:
   /// receives facts that the user should know and that are no error.
   static Expected<Batches> open(const plan::Plan &plan, const std::string &path, std::vector<std::string> &notes);
 
-  int64_t count() const { return batches; }
-  /// Fills all inputs except step scalars; `inputs` has the order of the plan's inputs.
-  Status fill(int64_t step, std::vector<Array> &inputs) const;
-  /// "input 'x' of its batch holds nan at [1, 2]": the first float that `step` takes and that `is` holds of; "" where none is.
-  std::string findNumber(int64_t step, bool (*is)(double)) const;
-  /// A hash of all data, which distinguishes data sets.
-  uint64_t fingerprint() const;
-  /// For people, with the fingerprint: "3 batches of x 6x5, t 6x7 (0123456789abcdef)".
-  std::string summary() const;
+  int64_t count() const override { return batches; }
+  Status fill(int64_t step, std::vector<Array> &inputs) const override;
+  std::string findNumber(int64_t step, bool (*is)(double)) const override;
+  uint64_t fingerprint() const override;
+  std::string summary() const override;
 
 private:
   /// All batches of one input, in the type that the file has.

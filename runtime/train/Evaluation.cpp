@@ -33,7 +33,7 @@ Expected<size_t> evaluationEntry(const plan::Plan &plan) {
   return found;
 }
 
-Expected<Evaluation> Evaluation::create(size_t entry, Session &session, const Batches &data) {
+Expected<Evaluation> Evaluation::create(size_t entry, Session &session, const StepData &data) {
   Evaluation evaluation(entry, session, data);
   const plan::Plan &plan = session.entry(entry);
   bool hasLoss = false;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/core/Session.h"
-#include "runtime/train/Batches.h"
+#include "runtime/train/StepData.h"
 
 namespace hpc {
 
@@ -27,17 +27,17 @@ Expected<size_t> evaluationEntry(const plan::Plan &plan);
 class Evaluation {
 public:
   /// `data` is of the plan of the entry (Session::entry). Session and data outlive it. Errors: step scalars that are unknown here.
-  static Expected<Evaluation> create(size_t entry, Session &session, const Batches &data);
+  static Expected<Evaluation> create(size_t entry, Session &session, const StepData &data);
 
   /// All batches, once. All processes call it together; in those other than that of rank 0 the report has no loss.
   Expected<EvaluationReport> run();
 
 private:
-  Evaluation(size_t entry, Session &session, const Batches &data) : entry(entry), session(&session), data(&data) {}
+  Evaluation(size_t entry, Session &session, const StepData &data) : entry(entry), session(&session), data(&data) {}
 
   size_t entry;
   Session *session;
-  const Batches *data;
+  const StepData *data;
   size_t loss = 0;                   ///< output of the entry
   std::optional<size_t> validTokens; ///< likewise
   std::vector<Array> inputs, outputs;

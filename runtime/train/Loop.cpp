@@ -19,7 +19,7 @@ struct Telling {
 };
 } // namespace
 
-Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &session, const Batches &data, Evaluation *evaluation,
+Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &session, const StepData &data, Evaluation *evaluation,
                     const std::vector<std::unique_ptr<RunObserver>> &observers, bool isHome) {
   const Telling tell{observers};
   HPC_RETURN_IF_ERROR(session.agree(tell(&RunObserver::started, run.state())));

@@ -16,7 +16,7 @@ struct LoopOptions {
 
 /// Runs steps until `options.steps` are done. `evaluation`: null where there is none. `observers`: none in processes other than that of
 /// rank 0 (`isHome`). Errors of an observer, too many skipped steps in a row, and those of a step.
-Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &session, const Batches &data, Evaluation *evaluation,
+Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &session, const StepData &data, Evaluation *evaluation,
                     const std::vector<std::unique_ptr<RunObserver>> &observers, bool isHome);
 
 } // namespace hpc

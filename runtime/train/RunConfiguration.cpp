@@ -10,7 +10,7 @@ namespace hpc {
 
 static const std::string prefix = "run.";
 
-std::map<std::string, std::string> configurationOf(const plan::Plan &plan, const Batches &data, const LearningRate &rate) {
+std::map<std::string, std::string> configurationOf(const plan::Plan &plan, const StepData &data, const LearningRate &rate) {
   std::map<std::string, std::string> all;
   for (const plan::Setting &setting : plan.training)
     all[prefix + setting.name] = setting.value;

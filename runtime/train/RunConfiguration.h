@@ -2,15 +2,16 @@
 // learning rate, the data. A run with another layout is the same run; with other settings of these it is not.
 #pragma once
 
-#include "runtime/train/Batches.h"
+#include "runtime/plan/Plan.h"
 #include "runtime/train/LearningRate.h"
+#include "runtime/train/StepData.h"
 
 #include <map>
 
 namespace hpc {
 
 /// Keys begin with "run.": run.optimizer, run.betas, ..., run.lr, run.lr_schedule, run.warmup, run.lr_steps, run.data.
-std::map<std::string, std::string> configurationOf(const plan::Plan &plan, const Batches &data, const LearningRate &rate);
+std::map<std::string, std::string> configurationOf(const plan::Plan &plan, const StepData &data, const LearningRate &rate);
 
 /// Whether a checkpoint's metadata have any of it; those of older releases do not.
 bool hasConfiguration(const std::map<std::string, std::string> &metadata);

@@ -7,7 +7,7 @@
 
 namespace hpc {
 
-std::string whySkipped(const StepReport &report, const Batches &data, const RunState &state) {
+std::string whySkipped(const StepReport &report, const StepData &data, const RunState &state) {
   if (report.validTokens && *report.validTokens == 0)
     return "no label of its batch counts, so the loss is a mean over nothing; give batches with labels";
   if (std::string nan = data.findNumber(report.step, [](double number) { return std::isnan(number); }); !nan.empty())

@@ -69,7 +69,7 @@ Status checkTrains(const plan::Plan &plan) {
   return Status::success();
 }
 
-Expected<TrainingRun> TrainingRun::create(const plan::Plan &plan, Session &session, const Batches &data,
+Expected<TrainingRun> TrainingRun::create(const plan::Plan &plan, Session &session, const StepData &data,
                                           const LearningRate &rate, const RunState &state) {
   HPC_RETURN_IF_ERROR(checkTrains(plan));
   TrainingRun run(plan, session, data, rate, state);
@@ -87,7 +87,9 @@ bool TrainingRun::has(const std::string &stepScalar) const {
 }
 
 Status TrainingRun::step(double learningRate, Outputs wanted) {
+  const auto start = std::chrono::steady_clock::now();
   HPC_RETURN_IF_ERROR(data->fill(now.steps, inputs));
+  readerSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!plan->inputs[i].isStepScalar)
       continue;
@@ -121,6 +123,7 @@ Expected<StepReport> TrainingRun::run() {
   auto start = std::chrono::steady_clock::now();
   HPC_RETURN_IF_ERROR(step(report.learningRate, Outputs::Ordinary));
   report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  report.readerSeconds = readerSeconds;
   readOutputs(report);
   // All processes fill in step scalars, but only that of rank 0 has the results of the step.
   Expected<bool> skipped = session->any(report.wasSkipped());

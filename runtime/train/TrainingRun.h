@@ -3,9 +3,9 @@
 #pragma once
 
 #include "runtime/core/Session.h"
-#include "runtime/train/Batches.h"
 #include "runtime/train/LearningRate.h"
 #include "runtime/train/RunState.h"
+#include "runtime/train/StepData.h"
 
 namespace hpc {
 
@@ -19,6 +19,7 @@ struct StepReport {
   std::optional<int64_t> seed;     ///< where the plan draws random numbers
   std::optional<double> lossScale; ///< in this step, where the plan scales its loss
   double milliseconds = 0;
+  double readerSeconds = 0; ///< of them, waited for the data
   /// The gradient norm was not finite: parameters and states are as they were.
   bool wasSkipped() const;
 };
@@ -34,7 +35,7 @@ Status checkTrains(const plan::Plan &plan);
 class TrainingRun {
 public:
   /// `session` runs `plan`; both outlive the run, which begins after `state.steps`. Errors: those of checkTrains.
-  static Expected<TrainingRun> create(const plan::Plan &plan, Session &session, const Batches &data,
+  static Expected<TrainingRun> create(const plan::Plan &plan, Session &session, const StepData &data,
                                       const LearningRate &rate, const RunState &state);
 
   /// The state before the next step.
@@ -47,7 +48,7 @@ public:
   Expected<NamedArrays> gradients(StepReport &report);
 
 private:
-  TrainingRun(const plan::Plan &plan, Session &session, const Batches &data, const LearningRate &rate,
+  TrainingRun(const plan::Plan &plan, Session &session, const StepData &data, const LearningRate &rate,
               const RunState &state)
       : plan(&plan), session(&session), data(&data), rate(rate), now(state) {}
   bool has(const std::string &stepScalar) const;
@@ -56,11 +57,12 @@ private:
 
   const plan::Plan *plan;
   Session *session;
-  const Batches *data;
+  const StepData *data;
   LearningRate rate;
   RunState now;
   size_t loss = 0, gradientNorm = 0;        ///< outputs of the plan
   std::optional<size_t> validTokens;        ///< likewise
+  double readerSeconds = 0;                 ///< of the last step
   std::vector<Array> inputs, outputs;
 };
 

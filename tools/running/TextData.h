@@ -3,6 +3,7 @@
 
 #include "runtime/plan/Plan.h"
 #include "runtime/text/TokenFile.h"
+#include "runtime/train/Batches.h"
 #include "tools/flags/Arguments.h"
 
 namespace hpc {
