@@ -104,8 +104,8 @@ struct Products::Batch {
   }
 };
 
-Expected<Products> Products::create(const CublasLt &blas, const Gpu &gpu, bool tf32) {
-  Products products(blas, gpu, tf32);
+Expected<Products> Products::create(const CublasLt &blas, const Gpu &gpu, bool tf32, int64_t leastOfPieces) {
+  Products products(blas, gpu, tf32, leastOfPieces);
   BlasHandle handle = nullptr;
   HPC_RETURN_IF_ERROR(check(blas, blas.create(&handle), "starting cuBLASLt on " + gpu.name()));
   products.handle = Blas(blas, handle);
@@ -217,9 +217,25 @@ Expected<GemmHandle> Products::prepareEpilogueOfNothing(const GemmCall &call, St
   return handle;
 }
 
+Expected<GemmHandle> Products::preparePieces(std::vector<ProductPiece> pieces, StreamHandle stream) {
+  Prepared entry;
+  entry.what = Prepared::Pieces;
+  for (ProductPiece &piece : pieces) {
+    Expected<GemmHandle> handle =
+        prepare({piece.plan, piece.m, piece.n, piece.k, false, nullptr, nullptr, nullptr}, stream);
+    if (!handle.ok())
+      return handle;
+    entry.pieces.emplace_back(std::move(piece), *handle);
+  }
+  prepared.push_back(std::move(entry));
+  return GemmHandle(prepared.size()) - 1;
+}
+
 Expected<GemmHandle> Products::prepare(const GemmCall &call, StreamHandle stream) {
   const plan::Gemm &gemm = call.plan;
   HPC_RETURN_IF_ERROR(checkTypes(gemm));
+  if (std::vector<ProductPiece> pieces = alignedPieces(call, leastOfPieces); !pieces.empty())
+    return preparePieces(std::move(pieces), stream);
   const Batch batch(gemm);
   Prepared entry;
   if (call.m == 0 || call.n == 0 || batch.size == 0 || (call.k == 0 && call.addToC)) {
@@ -264,6 +280,10 @@ Expected<GemmHandle> Products::prepare(const GemmCall &call, StreamHandle stream
 Expected<bool> Products::fuses(const GemmCall &call, Epilogues wanted, StreamHandle stream) {
   if (wanted == Epilogues::None || (wanted == Epilogues::Faithful && !isFaithful(*call.epilogue, call.plan.c.dtype)))
     return false;
+  GemmCall plain = call;
+  plain.epilogue.reset();
+  if (!alignedPieces(plain, leastOfPieces).empty())
+    return false; // the kernel costs less than a slow product
   Expected<GemmHandle> handle = prepare(call, stream);
   if (!handle.ok())
     return handle.status().kind() == ErrorKind::Unsupported ? Expected<bool>(false) : Expected<bool>(handle.status());
@@ -276,6 +296,14 @@ Status Products::run(GemmHandle index, const GemmCall &call, StreamHandle stream
   const plan::Gemm &gemm = call.plan;
   if (entry.what == Prepared::Nothing)
     return Status::success();
+  if (entry.what == Prepared::Pieces) {
+    for (const auto &[piece, handle] : entry.pieces)
+      HPC_RETURN_IF_ERROR(run(handle,
+                              {piece.plan, piece.m, piece.n, piece.k, false, call.a + piece.offset[0],
+                               call.b + piece.offset[1], call.c + piece.offset[2]},
+                              stream));
+    return Status::success();
+  }
   if (entry.what == Prepared::Zeros) {
     const size_t element = size_t(byteSize(gemm.c.dtype));
     for (const Offsets &round : entry.rounds)

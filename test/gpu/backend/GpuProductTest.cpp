@@ -1,5 +1,6 @@
 // Products on the stand-in against plain loops: every type, transposition, batch, leading dim, accumulation, epilogue.
 #include "runtime/backend/cuda/CudaDevice.h"
+#include "runtime/backend/cuda/Products.h"
 #include "runtime/backend/host/Gemm.h"
 #include "runtime/base/HalfFloat.h"
 #include "runtime/plan/PlanNames.h"
@@ -200,6 +201,66 @@ TEST_F(Gpu, EpiloguesThatAreLeftToKernels) {
     ASSERT_TRUE(fuses.ok()) << fuses.status().text();
     EXPECT_EQ(*fuses, isTaken) << int(wanted) << " " << plan::name(kind) << " " << name(dtype);
   }
+}
+
+// Rows of C at odd addresses: the pieces are together what the product is, byte for byte, and touch nothing between its
+// rows; all but narrow edges is one call of aligned rows.
+TEST_F(Gpu, ProductsCutAtAlignedAddresses) {
+  Bench bench;
+  cuda::Products products = std::move(*cuda::Products::create(bench.blas, *bench.gpu, false, /*leastOfPieces=*/0));
+  cuda::Stream stream = std::move(*bench.gpu->makeStream());
+  struct Shape {
+    int64_t m, n, k, beyond; ///< the last: of C's leading dim
+    size_t pieces;
+  };
+  for (auto [in, out] : {std::pair(DType::BF16, DType::F32), {DType::BF16, DType::BF16}, {DType::F16, DType::F16}})
+    for (const Shape &shape : {Shape{21, 203, 16, 0, 4}, Shape{24, 203, 8, 0, 3}, Shape{9, 201, 8, 2, 4},
+                               Shape{16, 202, 8, 0, 3}, Shape{8, 206, 24, 2, 2}, Shape{16, 204, 8, 1, 3}}) {
+      const plan::Gemm gemm = gemmOf({shape.m, shape.n, shape.k, {}, {}, {}, {}, false, true, 0, 0, shape.beyond}, in, out);
+      std::vector<std::byte> a = matrix(in, shape.m * shape.k, 1), b = matrix(in, shape.n * shape.k, 2),
+                             c = matrix(out, shape.m * gemm.c.ld, 3), wanted = c, scratch;
+      ASSERT_TRUE(host::gemm({gemm, shape.m, shape.n, shape.k, false, a.data(), b.data(), wanted.data()}, scratch).ok());
+      std::byte *deviceC = bench.upload(c);
+      GemmCall call{gemm, shape.m, shape.n, shape.k, false, bench.upload(a), bench.upload(b), deviceC};
+      const std::vector<cuda::ProductPiece> pieces = cuda::alignedPieces(call, 0);
+      EXPECT_LE(pieces.size(), shape.pieces);
+      ASSERT_GE(pieces.size(), 2u);
+      const cuda::ProductPiece &inner = pieces.back();
+      EXPECT_EQ(inner.n % 8, 0);
+      EXPECT_EQ(inner.plan.c.ld * byteSize(out) % 16, 0);
+      EXPECT_EQ(inner.plan.c.stride[0] * byteSize(out) % 16, 0);
+      EXPECT_GT(2 * inner.n * inner.m * inner.plan.batch[0], shape.n * shape.m);
+      Expected<GemmHandle> handle = products.prepare(call, stream.get());
+      ASSERT_TRUE(handle.ok()) << handle.status().text();
+      ASSERT_TRUE(bench.device->finish().ok());
+      Status status = products.run(*handle, call, stream.get());
+      ASSERT_TRUE(status.ok()) << status.text();
+      ASSERT_EQ(bench.driver.synchronizeStream(stream.get()), cuda::driverSuccess);
+      EXPECT_EQ(bench.download(deviceC, c.size()), wanted) << name(in) << " " << name(out) << " n " << shape.n;
+    }
+}
+
+TEST_F(Gpu, ProductsThatStayWhole) {
+  using plan::EpilogueKind;
+  const Case odd{16, 203, 16, {}, {}, {}, {}, false, true};
+  auto pieces = [](const Case &test, DType in, bool addToC = false, std::optional<EpilogueKind> epilogue = {},
+                   int64_t least = 0) {
+    const plan::Gemm gemm = gemmOf(test, in, DType::F32);
+    return cuda::alignedPieces({gemm, test.m, test.n, test.k, addToC, nullptr, nullptr, nullptr, epilogue}, least).size();
+  };
+  EXPECT_EQ(pieces(odd, DType::BF16), 3u);
+  EXPECT_EQ(pieces(odd, DType::F32), 0u); // no tensor cores
+  EXPECT_EQ(pieces(odd, DType::BF16, /*addToC=*/true), 0u);
+  EXPECT_EQ(pieces(odd, DType::BF16, false, EpilogueKind::Bias), 0u);
+  EXPECT_EQ(pieces(odd, DType::BF16, false, {}, 2 * 16 * 203 * 16), 3u);
+  EXPECT_EQ(pieces(odd, DType::BF16, false, {}, 2 * 16 * 203 * 16 + 1024 * 16), 0u); // too small
+  EXPECT_EQ(pieces({16, 208, 16, {}, {}, {}, {}, false, true}, DType::BF16), 0u); // aligned as it is
+  EXPECT_EQ(pieces({16, 203, 12, {}, {}, {}, {}, false, true}, DType::BF16), 0u); // operands that are not
+  EXPECT_EQ(pieces({16, 203, 16, {}, {}, {}, {}, false, false}, DType::BF16), 0u);
+  EXPECT_EQ(pieces({16, 203, 16, {}, {}, {}, {}, true, true}, DType::BF16), 0u);
+  EXPECT_EQ(pieces({16, 203, 16, {2}, {256}, {0}, {3248}, false, true}, DType::BF16), 0u);
+  EXPECT_EQ(pieces({3, 203, 16, {}, {}, {}, {}, false, true}, DType::BF16), 0u); // fewer rows than kinds of them
+  EXPECT_EQ(pieces({16, 17, 16, {}, {}, {}, {}, false, true}, DType::BF16), 0u); // edges are most of it
 }
 
 TEST_F(Gpu, ProductsThatThereAreNot) {
