@@ -23,8 +23,8 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context, bool allRemarks, Sink
         return success();
       }) {}
 
-void DiagnosticPrinter::print(DiagnosticSeverity severity, ErrorKind kind, const std::string &text) {
-  llvm::errs() << "hpc-opt: ";
+void DiagnosticPrinter::print(StringRef tool, DiagnosticSeverity severity, ErrorKind kind, const std::string &text) {
+  llvm::errs() << tool << ": ";
   switch (severity) {
   case DiagnosticSeverity::Error:
     llvm::errs() << "error[" << name(kind) << "]: ";

@@ -1,4 +1,4 @@
-// Prints MLIR's diagnostics as hpc-opt's messages: the tag of compiler/Diagnostics.h becomes error[kind].
+// Prints MLIR's diagnostics as a tool's messages: the tag of compiler/Diagnostics.h becomes error[kind].
 #pragma once
 
 #include "compiler/MLIR.h"
@@ -11,7 +11,7 @@
 
 namespace hpc {
 
-/// As long as it lives, `[usage] text` is printed as `hpc-opt: error[usage]: text`.
+/// As long as it lives, `[usage] text` goes to the sink as an error of kind usage.
 struct DiagnosticPrinter {
   /// Takes a message with its place; the kind is an error's.
   using Sink = std::function<void(DiagnosticSeverity severity, ErrorKind kind, const std::string &text)>;
@@ -21,10 +21,10 @@ struct DiagnosticPrinter {
 
   /// A remark that begins with the flag of its pass, "[hpc-propagate-shardings] ...", tells what a pass weighed; only one
   /// without it is something that a user can act on. The former are printed where `allRemarks` asks for them.
-  DiagnosticPrinter(MLIRContext *context, bool allRemarks, Sink sink = print);
+  DiagnosticPrinter(MLIRContext *context, bool allRemarks, Sink sink);
 
-  /// To standard error, after hpc-opt's name, severity and kind.
-  static void print(DiagnosticSeverity severity, ErrorKind kind, const std::string &text);
+  /// To standard error, after the tool's name, severity and kind.
+  static void print(StringRef tool, DiagnosticSeverity severity, ErrorKind kind, const std::string &text);
 
 private:
   void take(Diagnostic &diagnostic);

@@ -157,7 +157,7 @@ Status Arguments::take(const std::vector<std::string> &words) {
 }
 
 /// The command line has priority over the file.
-Status Arguments::takeConfig(const std::string &path) {
+Status Arguments::takeConfig(const std::string &path, bool isTold) {
   Expected<std::vector<ConfigEntry>> entries = readConfigFile(path, tool, flags);
   if (!entries.ok())
     return entries.status();
@@ -174,7 +174,8 @@ Status Arguments::takeConfig(const std::string &path) {
       taken += " " + (isPositional ? value : entry.flag->dashed() + (value.empty() ? "" : "=") + value);
     }
   }
-  note = path + " gives" + (taken.empty() ? " nothing" : taken) + (overruled.empty() ? "" : "; the command line has its own" + overruled);
+  if (isTold)
+    note = path + " gives" + (taken.empty() ? " nothing" : taken) + (overruled.empty() ? "" : "; the command line has its own" + overruled);
   return Status::success();
 }
 
@@ -190,8 +191,10 @@ Status Arguments::parse(int argc, const char *const *argv) {
     }
   Status status = take(words);
   if (has("config"))
-    if (Status config = takeConfig(text("config")); status.ok())
+    if (Status config = takeConfig(text("config"), /*isTold=*/true); status.ok())
       status = config;
+  if (const std::string weakest = weakestConfig(*this); status.ok() && !weakest.empty())
+    status = takeConfig(weakest, /*isTold=*/false);
   for (const Flag &flag : flags)
     if (status.ok() && flag.value.isPositional && all(flag.name).empty())
       status = usage("no " + flag.name + " is given; see " + tool.name + " --help");

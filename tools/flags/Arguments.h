@@ -17,6 +17,8 @@ class Arguments {
 public:
   std::function<Foreign(const std::string &word)> foreign = [](const std::string &) { return Foreign::Unknown; };
   std::vector<std::string> foreignWords; ///< those, and their values
+  /// A second file of flags, "" where there is none: it counts where neither the command line nor --config has the flag.
+  std::function<std::string(const Arguments &)> weakestConfig = [](const Arguments &) { return std::string(); };
   std::string page; ///< text requested by --help: print it and do nothing else
   std::string note; ///< flags that came from the file of --config; "" = none
 
@@ -40,12 +42,15 @@ public:
   std::optional<double> real(const std::string &name) const;
   const std::vector<std::string> &all(const std::string &name) const;
 
+  /// All that are given as the text of a file of --config, but for `without`.
+  std::string configText(const std::vector<std::string> &without) const;
+
   /// Those of a group, or of all, that are given.
   std::vector<const Flag *> given(const std::string &group = "") const;
 
 private:
   Status take(const std::vector<std::string> &words);
-  Status takeConfig(const std::string &path);
+  Status takeConfig(const std::string &path, bool isTold);
   const Flag &flag(const std::string &name) const;
   const Flag *find(const std::string &name) const;
 

@@ -88,4 +88,39 @@ Expected<std::vector<ConfigEntry>> readConfigFile(const std::string &path, const
   return entries;
 }
 
+/// A basic string of TOML.
+static std::string quoted(const std::string &text) {
+  std::string out = "\"";
+  for (char c : text) {
+    char escaped[8];
+    std::snprintf(escaped, sizeof(escaped), "\\u%04x", static_cast<unsigned char>(c));
+    out += c == '"' || c == '\\' ? std::string("\\") + c : static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? escaped : std::string(1, c);
+  }
+  return out + "\"";
+}
+
+/// The value of a flag, as textOf reads it.
+static std::string tomlOf(const std::string &text, const FlagValue &value) {
+  if (value.kind == Kind::Switch)
+    return text == "false" || text == "0" ? "false" : "true";
+  if (value.isOptional && text.empty())
+    return "true";
+  if (value.kind == Kind::Real) // ".5" and "5." are no numbers of TOML
+    return numberText(std::strtod(text.c_str(), nullptr));
+  return value.kind == Kind::Whole ? text : quoted(text);
+}
+
+std::string Arguments::configText(const std::vector<std::string> &without) const {
+  std::string out;
+  for (const Flag &flag : flags) {
+    if (all(flag.name).empty() || std::find(without.begin(), without.end(), flag.name) != without.end())
+      continue;
+    std::string line;
+    for (const std::string &value : all(flag.name))
+      line += (line.empty() ? "" : ", ") + tomlOf(value, flag.value);
+    out += flag.name + " = " + (flag.value.isRepeated ? "[" + line + "]" : line) + "\n";
+  }
+  return out;
+}
+
 } // namespace hpc

@@ -171,7 +171,9 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     MLIRContext context(registry);
     context.loadAllAvailableDialects();
     context.disableMultithreading(); // deterministic remarks; a compilation takes no time that threads would save
-    DiagnosticPrinter diagnostics(&context, line->allRemarks);
+    DiagnosticPrinter diagnostics(&context, line->allRemarks, [](DiagnosticSeverity severity, ErrorKind kind, const std::string &text) {
+      DiagnosticPrinter::print("hpc-opt", severity, kind, text);
+    });
     CompileRequest request = *line;
     if (line->listParams) { // the names help to mend a broken sidecar
       request.spec = "none";

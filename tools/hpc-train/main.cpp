@@ -1,0 +1,192 @@
+// hpc-train: from a serial model and data to a trained model. Compiles the plan and then trains as hpc-run does, in a folder of its own.
+#include "runtime/base/File.h"
+#include "runtime/base/FileKind.h"
+#include "runtime/base/Hash.h"
+#include "runtime/plan/Entries.h"
+#include "runtime/plan/PlanCheck.h"
+#include "runtime/plan/PlanFile.h"
+#include "runtime/train/Evaluation.h"
+#include "tools/ExitCode.h"
+#include "tools/ShortenedFiles.h"
+#include "tools/hpc-train/RunFolder.h"
+#include "tools/hpc-train/TrainingPlan.h"
+#include "tools/running/OpenSession.h"
+#include "tools/running/RunTogether.h"
+
+#include <new>
+
+using namespace hpc;
+
+namespace {
+
+struct Command {
+  const Arguments &arguments;
+  RunFlags flags;
+  RunFolder run;
+  bool resumes = false;
+  plan::Plan plan;
+  std::vector<plan::Plan> entries;
+  TrainData data;
+
+  explicit Command(const Arguments &arguments) : arguments(arguments), flags(readRunFlags(arguments)) {
+    flags.training.train = true;
+    flags.processes.deterministic = arguments.has("deterministic");
+    resumes = arguments.has("resume");
+    run.path = resumes ? arguments.text("resume") : arguments.has("run") ? arguments.text("run") : defaultRunFolder(arguments.text("model"));
+    while (run.path.size() > 1 && run.path.back() == '/')
+      run.path.pop_back();
+    flags.training.metrics = run.metrics();
+    if (resumes)
+      flags.training.load = run.checkpoints();
+  }
+
+  bool takesPlan() const {
+    Expected<MappedFile> file = MappedFile::open(arguments.text("model"));
+    return file.ok() && fileKindOf(file->text()) == FileKind::Plan;
+  }
+
+  Status check() const {
+    if (arguments.has("run") && resumes)
+      return Status::error(ErrorKind::Usage, "--run begins a run and --resume goes on with one; leave one of them out");
+    HPC_RETURN_IF_ERROR(checkRunFlags(arguments, flags));
+    HPC_RETURN_IF_ERROR(checkTrainFlags(arguments, flags.training));
+    if (takesPlan())
+      for (const Flag *flag : arguments.given())
+        if (!(flag->tools & HpcRun) && flag->group != group::run && flag->group != group::general)
+          return Status::error(ErrorKind::Usage, flag->dashed() + " shapes a plan, and " + arguments.text("model") +
+                                                     " is one already; leave it out, or give the .onnx model");
+    return Status::success();
+  }
+
+  /// The flags that begin this run anew, or go on with it.
+  std::string configText() const { return arguments.configText({"config", "resume", "run", "print-config"}); }
+
+  /// Before the processes meet.
+  Status before(int64_t process, Prepared &prepared) {
+    if (process == 0)
+      HPC_RETURN_IF_ERROR(resumes ? run.checkRun() : run.checkNew());
+    if (takesPlan()) {
+      HPC_RETURN_IF_ERROR(readPlan());
+      prepared.worldSize = plan.worldSize();
+    } else {
+      Expected<int64_t> ranks = ranksOfPlan(arguments);
+      HPC_RETURN_IF_ERROR(ranks.status());
+      prepared.worldSize = *ranks;
+    }
+    const std::string config = configText();
+    prepared.fingerprints = {{"flags", hashBytes(config.data(), int64_t(config.size())), "give all processes the same flags"}};
+    return Status::success();
+  }
+
+  Status readPlan() {
+    Expected<plan::Plan> read = plan::readPlan(arguments.text("model"));
+    HPC_RETURN_IF_ERROR(read.status());
+    plan = std::move(*read);
+    return Status::success();
+  }
+
+  /// By this process, or by the first one for all.
+  Status makePlan(processes::Processes *processes) {
+    if (takesPlan())
+      return plan.stages.empty() ? readPlan() : Status::success();
+    std::string bytes;
+    if (!processes || processes->process == 0) {
+      Expected<plan::Plan> made = makeTrainingPlan(arguments, run.planFolder(), !flags.training.evaluate.empty());
+      HPC_RETURN_IF_ERROR(made.status());
+      plan = std::move(*made);
+      if (processes)
+        bytes = plan::serializePlan(plan);
+    }
+    if (!processes)
+      return Status::success();
+    Expected<std::vector<std::string>> all = processes->control->exchange(bytes);
+    HPC_RETURN_IF_ERROR(all.status());
+    if (processes->process == 0)
+      return Status::success();
+    Expected<plan::Plan> sent = plan::parsePlan(all->front(), "the plan of process 0");
+    HPC_RETURN_IF_ERROR(sent.status());
+    plan = std::move(*sent);
+    return Status::success();
+  }
+
+  /// The plan and the data.
+  Status prepare(processes::Processes *processes) {
+    HPC_RETURN_IF_ERROR(makePlan(processes));
+    HPC_RETURN_IF_ERROR(plan::checkPlan(plan));
+    for (size_t entry = 0; entry < plan.entries.size(); ++entry)
+      entries.push_back(plan::planOf(plan, entry));
+    std::vector<std::string> notes;
+    Status status = openTrainData(flags.training, plan, entries, data, notes);
+    for (const std::string &note : notes)
+      if (!processes || processes->process == 0)
+        std::fprintf(stderr, "%s\n", note.c_str());
+    return status;
+  }
+
+  Status train(processes::Processes *processes) {
+    const bool isHome = !processes || processes->process == 0;
+    const std::string folder = takesPlan() ? folderOf(arguments.text("model")) : run.planFolder();
+    Expected<std::unique_ptr<Session>> session = openSession(flags, plan, folder, ranksOf(flags, plan, processes), /*traces=*/false, processes);
+    HPC_RETURN_IF_ERROR(session.status());
+    HPC_RETURN_IF_ERROR((*session)->agree(isHome ? run.begin(configText(), plan) : Status::success()));
+    HPC_RETURN_IF_ERROR(trainPlan(flags.training, **session, data, isHome));
+    if (isHome)
+      printNote("the run is in " + run.path);
+    return Status::success();
+  }
+
+  Status go(Status failed) {
+    launch::Launch launch = launch::detectLaunch(flags.processes.launch, flags.processes.rendezvous, ::getenv);
+    if (!arguments.note.empty() && launch.process == 0)
+      printNote(arguments.note);
+    if (failed.ok())
+      failed = launch.status;
+    if (launch.kind != launch::LaunchKind::None)
+      return runTogether(
+          launch, flags, failed, [&](int64_t process, Prepared &prepared) { return before(process, prepared); },
+          [&](processes::Processes &processes, Prepared &prepared) {
+            HPC_RETURN_IF_ERROR(prepare(&processes));
+            const std::string bytes = plan::serializePlan(plan);
+            prepared.fingerprints.push_back({"plan", hashBytes(bytes.data(), int64_t(bytes.size())), "give all processes one file"});
+            prepared.fingerprints.push_back({"inputs", data.batches->fingerprint(), "give all processes the same --data"});
+            return Status::success();
+          },
+          [&](processes::Processes &processes) { return train(&processes); });
+    HPC_RETURN_IF_ERROR(failed);
+    HPC_RETURN_IF_ERROR(resumes ? run.checkRun() : run.checkNew());
+    HPC_RETURN_IF_ERROR(prepare(nullptr));
+    return train(nullptr);
+  }
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  toolName() = "hpc-train";
+  reportShortenedFiles("hpc-train");
+  Arguments arguments(HpcTrain);
+  arguments.weakestConfig = [](const Arguments &given) {
+    return given.has("resume") ? RunFolder{given.text("resume")}.config() : std::string();
+  };
+  Status status = arguments.parse(argc, argv);
+  if (!arguments.page.empty()) {
+    std::fputs(arguments.page.c_str(), stdout);
+    return finish("hpc-train");
+  }
+  if (status.ok() && arguments.has("print-config")) {
+    std::fputs(arguments.configText({"config", "print-config"}).c_str(), stdout);
+    return finish("hpc-train");
+  }
+  // After an error of the command line, backend and launcher still decide which processes have to receive it.
+  Command command(arguments);
+  if (status.ok())
+    status = command.check();
+  try {
+    status = command.go(status);
+  } catch (const std::bad_alloc &) {
+    status = outOfMemory();
+  }
+  if (!status.ok() && status.message().empty()) // it has been printed as a diagnostic
+    return status.exitCode();
+  return status.ok() ? finish("hpc-train") : reportError("hpc-train", status);
+}
