@@ -1,6 +1,7 @@
 // The folder of a run: config.toml, plan/, metrics.jsonl, log/, checkpoints/, trained.onnx.
 #pragma once
 
+#include "runtime/base/Status.h"
 #include "runtime/plan/Plan.h"
 
 #include <string>

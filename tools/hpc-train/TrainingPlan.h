@@ -2,6 +2,7 @@
 // of micro-batches, and the driver does the rest.
 #pragma once
 
+#include "runtime/base/Status.h"
 #include "runtime/plan/Plan.h"
 #include "tools/flags/Arguments.h"
 
