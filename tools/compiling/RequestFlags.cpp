@@ -97,9 +97,8 @@ static Status readDims(const Arguments &arguments, CompileRequest &request) {
 Status readRequest(const Arguments &arguments, bool trains, CompileRequest &request) {
   Options &options = request.options;
   for (const dist::AxisKind &kind : dist::axisKinds())
-    if (arguments.knows(kind.flag))
-      if (std::optional<int64_t> degree = arguments.whole(kind.flag))
-        request.degrees[kind.name] = *degree;
+    if (std::optional<int64_t> degree = arguments.whole(kind.flag))
+      request.degrees[kind.name] = *degree;
   request.devices = arguments.whole("devices");
   options.batchDim = arguments.text("batch-dim");
   options.tpLayout = arguments.text("tp-layout");

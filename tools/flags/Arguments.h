@@ -32,7 +32,7 @@ public:
 
   bool knows(const std::string &name) const;
 
-  // For a flag of the table.
+  // For a flag of the table; one that this tool does not have is not given.
 
   /// Whether it is given. A switch that is turned off is not.
   bool has(const std::string &name) const;
