@@ -185,6 +185,18 @@ struct LocalBounds {
     return Status::success();
   }
 
+  /// Two numbers within their bounds of each other may be equal, or ordered either way: between the ends of the bounds, too.
+  void leaveCloseOnesOpen(Errors &errors) const {
+    forEachElement<2>(results[0]->shape, {broadcastStrides(operands[0].value->shape, results[0]->shape), broadcastStrides(operands[1].value->shape, results[0]->shape)},
+                      {0, 0}, [&](int64_t i, const std::array<int64_t, 2> &at) {
+                        double reach = 0;
+                        for (size_t side : {0, 1})
+                          reach += operands[side].bound ? operands[side].bound->floats[size_t(at[side])] : 0;
+                        if (reach > 0 && distance(operands[0].value->number(at[0]), operands[1].value->number(at[1])) <= reach)
+                          errors[size_t(i)] = 1;
+                      });
+  }
+
   /// The most that a product with sums in f32 may lose where numbers below 2^-126 count as 0: pieces of either factor, and the terms.
   double flushed(int64_t terms) const {
     if (doublePrecision || results.front()->dtype == DType::F64)
@@ -261,6 +273,8 @@ struct LocalBounds {
       HPC_RETURN_IF_ERROR(unrounded.status());
       exact = std::move(*unrounded);
       HPC_RETURN_IF_ERROR(propagate(exact, errors));
+      if (isa<nn::CompareOp>(op))
+        leaveCloseOnesOpen(errors[0]);
       if (seeksExtremes(op))
         forEachElement<2>(results[0]->shape, {broadcastStrides(operands[0].value->shape, results[0]->shape), broadcastStrides(operands[1].value->shape, results[0]->shape)},
                           {0, 0}, [&](int64_t i, const std::array<int64_t, 2> &at) {

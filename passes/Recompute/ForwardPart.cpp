@@ -42,10 +42,11 @@ static void findOps(ForwardPart &part) {
 
 static void findReads(ForwardPart &part) {
   llvm::DenseSet<Value> read;
-  for (Operation *op : part.ops)
-    for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !isa<pipe::YieldOp>(user) && !part.has(user); }))
-        read.insert(result);
+  if (part.readers.empty()) // else gradients inside forward, of what no later stage tells, read at once and keep nothing
+    for (Operation *op : part.ops)
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !isa<pipe::YieldOp>(user) && !part.has(user); }))
+          read.insert(result);
   Operation *yield = part.forward.getBody().front().getTerminator();
   for (pipe::StageOp reader : part.readers)
     for (Value operand : reader.getOperands())
