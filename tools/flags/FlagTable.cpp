@@ -109,6 +109,10 @@ static std::vector<Flag> makeTable() {
       {"verify", file("INPUTS.npz").optional(), "Runs the model and the plan, and compares (default: on made-up inputs)", group::report, HpcOpt | HpcTrain},
       {"list-params", onOff(), "List of the parameters only: names, aliases, shape, dtype, users", group::report, HpcOpt},
       {"remarks", oneOf({"user", "all"}).orElse("user"), "user: remarks to act on; all: also those of single passes", group::report, HpcOpt | HpcTrain},
+      {"export", file("FILE.onnx|FOLDER"),
+       "The model with the weights of --trained, and no plan: as .onnx, all else as it is; or a folder of Hugging Face, as from_pretrained opens it", group::trained, HpcOpt},
+      {"trained", file("FILE|FOLDER"), "Weights of --export: a checkpoint of hpc-run or hpc-train, or safetensors", group::trained, HpcOpt},
+      {"pretrained", folder(), "Folder of Hugging Face that the training began with: its tensors' names, config.json and tokenizer for --export=FOLDER", group::trained, HpcOpt},
       {"compile-to", oneOf({}, "PHASE"), "Phase after which the program is printed", group::phases, HpcOpt},
       {"dump-phases", folder(), "Folder for a numbered .mlir of each phase; each leads to the same plan", group::phases, HpcOpt},
 

@@ -91,6 +91,30 @@ static Status checkTogether(const Arguments &arguments, CommandLine &line) {
   return Status::success();
 }
 
+/// An export reads the model and weights, and nothing else.
+static Status readExport(const Arguments &arguments, CommandLine &line) {
+  for (const char *flag : {"trained", "pretrained"})
+    if (arguments.has(flag) && !arguments.has("export"))
+      return usage(Twine("--") + flag + " is about --export, which is not given; add --export=trained.onnx, or a folder");
+  if (!arguments.has("export"))
+    return Status::success();
+  line.exported = arguments.text("export");
+  line.trained = arguments.text("trained");
+  line.pretrained = arguments.text("pretrained");
+  const std::string flag = "--export=" + line.exported;
+  HPC_RETURN_IF_ERROR(checkOutputName({flag, line.exported}, "a model"));
+  if (line.trained.empty())
+    return usage(flag + " needs weights; add --trained=FILE or FOLDER, a checkpoint of the model");
+  if (!isInputKind(line.input, InputKind::Model))
+    return usage(flag + " writes an .onnx model anew, and " + line.input + " is none; give the model that was trained");
+  if (arguments.has("pretrained") && StringRef(line.exported).ends_with(".onnx"))
+    return usage("--pretrained has the names of a folder of Hugging Face, and " + flag + " is a file of ONNX; leave --pretrained out, or name a folder");
+  for (const Flag *other : arguments.given())
+    if (other->group != group::trained && !llvm::is_contained({"model", "follow-links", "config"}, other->name))
+      return usage(flag + " makes no plan, so " + other->dashed() + " would do nothing; leave one of them out");
+  return Status::success();
+}
+
 bool isCompilerFlag(StringRef argument) {
   std::string name = argument.ltrim('-').split('=').first.str();
   return argument.starts_with("-") && (name == "h" || (name.size() > 1 && Arguments(HpcOpt).knows(name))); // mlir-opt has an -o, too
@@ -123,10 +147,11 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
 
   if (arguments.has("dump-phases") && arguments.text("dump-phases").empty())
     return usage("--dump-phases= names no folder; give it a name, or leave it out");
+  line.input = arguments.text("model");
+  HPC_RETURN_IF_ERROR(readExport(arguments, line));
   line.writeSpec = arguments.text("write-spec");
   line.writeAnnotations = arguments.text("write-onnx-annotations");
   HPC_RETURN_IF_ERROR(readOptions(arguments, line));
-  line.input = arguments.text("model");
   line.output = arguments.text("output");
   line.compileTo = arguments.text("compile-to");
   line.dumpPhases = arguments.text("dump-phases");

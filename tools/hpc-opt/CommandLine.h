@@ -11,6 +11,8 @@ struct CommandLine : CompileRequest {
   std::string writeAnnotations; ///< .onnx; "" = not written
   std::string output; ///< "" = none, "-" = standard output
   std::string dumpPhases; ///< folder; "" = no dumps
+  std::string exported; ///< .onnx or folder for the trained model; "" = a plan is made
+  std::string trained, pretrained; ///< for `exported`
   bool listParams = false;
   bool explain = false;
   bool explainAsJson = false;

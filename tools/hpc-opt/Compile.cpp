@@ -7,6 +7,8 @@
 #include "passes/Driver/Compilation.h"
 #include "passes/Driver/ProgramText.h"
 #include "passes/Driver/SidecarReasons.h"
+#include "passes/Driver/TrainedFolder.h"
+#include "passes/Driver/TrainedOnnx.h"
 #include "passes/Driver/WriteAnnotations.h"
 #include "passes/Phases.h"
 #include "runtime/base/CountText.h"
@@ -162,11 +164,27 @@ struct Command {
 };
 } // namespace
 
+/// --export
+static Status exportTrained(const CommandLine &line) {
+  const TrainedWeights weights{line.trained, "--trained=" + line.trained, line.followLinks};
+  const bool isFile = StringRef(line.exported).ends_with(".onnx");
+  if (isFile)
+    HPC_RETURN_IF_ERROR(checkDestination({"--export=" + line.exported, line.exported}));
+  Expected<std::vector<std::string>> notes = isFile ? writeTrainedOnnx(line.input, weights, line.exported)
+                                                    : writeTrainedFolder(line.input, weights, {line.pretrained, "", FolderSource().shardBytes}, line.exported);
+  HPC_RETURN_IF_ERROR(notes.status());
+  for (const std::string &note : *notes)
+    llvm::errs() << "hpc-opt: note: " << note << "\n";
+  return Status::success();
+}
+
 int compileMain(int argc, char **argv, DialectRegistry &registry) {
   Expected<CommandLine> line = parseCommandLine(argc, argv);
   Status status = line.status();
   if (line.ok() && !line->help.empty()) {
     llvm::outs() << line->help;
+  } else if (line.ok() && !line->exported.empty()) {
+    status = exportTrained(*line);
   } else if (line.ok()) {
     MLIRContext context(registry);
     context.loadAllAvailableDialects();
