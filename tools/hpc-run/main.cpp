@@ -350,6 +350,8 @@ int main(int argc, char **argv) {
   const Flags flags = readFlags(arguments);
   if (status.ok())
     status = checkFlags(arguments, flags);
+  if (status.ok() && startsProcesses(flags.start))
+    return startProcesses({flags.start, {argv, argv + argc}, [&] { return Continuation{{argv, argv + argc}, ""}; }});
   try {
     status = runPlan(flags, arguments.note, status);
   } catch (const std::bad_alloc &) {

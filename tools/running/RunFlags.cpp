@@ -24,6 +24,7 @@ RunFlags readRunFlags(const Arguments &arguments) {
   flags.processes.rendezvous = arguments.text("rendezvous");
   flags.processes.peerTimeout = *arguments.real("peer-timeout");
   flags.processes.deterministic = arguments.has("deterministic");
+  flags.start = readStartFlags(arguments);
   return flags;
 }
 
@@ -38,7 +39,7 @@ Status checkRunFlags(const Arguments &arguments, const RunFlags &flags) {
     return usage("--no-tiles is about the host's products: leave it out with --backend=" + flags.backend);
   if (arguments.has("peer-timeout") && flags.processes.launch == "none")
     return usage("--peer-timeout does not go with --launch=none, where this process runs alone; leave one of them out");
-  return Status::success();
+  return checkStartFlags(arguments, flags.start);
 }
 
 } // namespace hpc

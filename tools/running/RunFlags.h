@@ -3,6 +3,7 @@
 
 #include "tools/running/CudaPlugin.h"
 #include "tools/running/Processes.h"
+#include "tools/running/StartProcesses.h"
 #include "tools/running/Train.h"
 
 namespace hpc {
@@ -13,6 +14,7 @@ struct RunFlags {
   int64_t threads = 0; ///< of a rank; 0: by the cores
   TrainFlags training;
   ProcessFlags processes;
+  StartFlags start;
   cuda::CudaOptions cuda;
 };
 

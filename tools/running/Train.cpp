@@ -14,6 +14,7 @@
 #include "runtime/train/SkippedStep.h"
 #include "tools/ExitCode.h"
 #include "tools/running/MetricsFile.h"
+#include "tools/running/ParentProcess.h"
 #include "tools/running/TextData.h"
 
 #include <algorithm>
@@ -317,6 +318,8 @@ static Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session
   std::vector<std::unique_ptr<RunObserver>> observers;
   if (isHome)
     observers.push_back(std::make_unique<TrainingLines>(flags, &data));
+  if (std::unique_ptr<RunObserver> reports = makeStepReports(); isHome && reports)
+    observers.push_back(std::move(reports));
   LoopOptions options;
   options.steps = flags.steps;
   options.evaluateEvery = flags.evaluateEvery;
