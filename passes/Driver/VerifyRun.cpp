@@ -18,7 +18,7 @@
 
 namespace hpc {
 
-static func::FuncOp mainOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
+static func::FuncOp mainFunction(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
 
 /// Buffers that may hold another form of a weight while the plan runs.
 static llvm::DenseSet<int32_t> packedBuffers(const plan::Stage &stage) {
@@ -295,7 +295,7 @@ static Expected<PlanRun> runPlan(const Verification &what, const std::vector<Ten
   Expected<std::unique_ptr<Session>> session = Session::create(recording.plan, host::createHostBackend(), options);
   if (!session.ok())
     return session.status();
-  func::FuncOp serial = mainOf(what.serial);
+  func::FuncOp serial = mainFunction(what.serial);
   std::vector<Array> arrays;
   for (auto [number, input] : llvm::enumerate(inputs))
     if (nn::argumentPort(serial, unsigned(number)).isGiven())
@@ -329,7 +329,7 @@ Expected<RunReport> runAndJudge(const Verification &what, const std::vector<Tens
     HPC_RETURN_IF_ERROR(judge.noteOverflow(op, operands, results));
     return follower.follow(op, operands, results);
   };
-  func::FuncOp serial = mainOf(what.serial), compiled = mainOf(what.compiled);
+  func::FuncOp serial = mainFunction(what.serial), compiled = mainFunction(what.compiled);
   Expected<std::vector<Tensor>> results = runPartitioned(compiled, inputs, recording.mesh, options);
   if (!results.ok()) // such as ranks whose copies of an output differ
     return Status::error(ErrorKind::Plan, results.status().message());
