@@ -344,6 +344,18 @@ Status AtomicFile::commit() {
   return Status::success();
 }
 
+void dropMappedPages(const std::byte *data, int64_t bytes) {
+  const uintptr_t page = uintptr_t(::sysconf(_SC_PAGESIZE)), begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page,
+                  end = (reinterpret_cast<uintptr_t>(data) + uintptr_t(bytes)) / page * page;
+  if (begin < end)
+    ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
+Status syncFolder(const std::string &path) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return folder.value >= 0 && ::fsync(folder.value) == 0 ? Status::success() : systemError(path, "cannot write the folder");
+}
+
 Status writeFile(const std::string &path, std::string_view content) {
   Expected<AtomicFile> file = AtomicFile::create(path);
   if (!file.ok())

@@ -86,6 +86,12 @@ std::string withoutLinks(std::string path);
 /// The text of `error` (an errno) after a failed write, with a remedy where there is one: "File too large; ...".
 std::string writeErrorText(int error);
 
+/// Lets the system take back the memory of whole pages of a MappedFile, which are read again where they are needed again.
+void dropMappedPages(const std::byte *data, int64_t bytes);
+
+/// Makes the names in a folder durable: files that were made, renamed or removed.
+Status syncFolder(const std::string &path);
+
 /// Writes a whole file through AtomicFile.
 Status writeFile(const std::string &path, std::string_view content);
 

@@ -162,6 +162,10 @@ public:
   /// The same with a question, `answer` given by all processes or by none: in, this process's; out, on success, whether any
   /// process has said yes.
   virtual Status agree(const Status &mine, bool *answer) = 0;
+  /// The texts of all processes, in their order, when all have called it between two steps.
+  virtual Expected<std::vector<std::string>> exchange(const std::string &mine) { return std::vector<std::string>{mine}; }
+  /// Whether ranks of other processes send saved tensors to their owners (SavedTensor::owner), too, and not to rank 0 alone.
+  virtual bool reachesOwners() const { return true; }
 };
 
 } // namespace hpc

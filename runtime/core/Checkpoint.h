@@ -15,7 +15,7 @@ namespace hpc {
 Status writeCheckpoint(const std::string &destination, const plan::Plan &plan, Session &session,
                        const std::map<std::string, std::string> &runState);
 
-/// The metadata of a checkpoint. Errors: no such file, or no .safetensors.
+/// The metadata of a checkpoint: a file, or a folder with state.json. Errors: no such file, or no .safetensors.
 Expected<std::map<std::string, std::string>> checkpointMetadata(const std::string &path);
 
 } // namespace hpc

@@ -52,9 +52,20 @@ public:
 
   /// What lives across steps, by name.
   const std::vector<SavedTensor> &saved() const { return savedList; }
-  /// Brings one of them, as it is now, to the process of rank 0; in the others `whole` holds nothing. All processes call
-  /// it together, between two steps.
+  /// The rank whose process writes one of them.
+  int64_t ownerOf(size_t tensor) const;
+  /// One of them, to be read by a process: that of its owner, or of rank 0.
+  struct Read {
+    size_t tensor = 0;
+    int64_t rank = 0;           ///< of the process
+    std::byte *whole = nullptr; ///< in that process: memory for all of the tensor
+  };
+  /// Brings tensors, as they are now, to the processes that read them. All processes call it together with the same list, between two steps.
+  Status read(const std::vector<Read> &list);
+  /// Brings one of them to the process of rank 0; in the others `whole` holds nothing.
   Status read(size_t tensor, Array &whole);
+  /// The ranks of this process.
+  RankRange ownRanks() const { return options.ranks; }
   /// Whether this process has the outputs and what read() brings.
   bool writes() const { return options.ranks.holds(0); }
   /// What the step only reads: files, which are there in every process.
@@ -63,6 +74,8 @@ public:
   Status agree(const Status &mine);
   /// Whether a process says so, which all then know; all call it together, between two steps.
   Expected<bool> any(bool mine);
+  /// Backend::exchange.
+  Expected<std::vector<std::string>> exchange(const std::string &mine) { return backend->exchange(mine); }
 
   /// Arenas and scratch of this process's rank that takes most; mapped files do not count.
   int64_t peakBytesPerRank() const;
@@ -89,8 +102,8 @@ private:
   void work(Rank &rank);
   void doTask(Rank &rank) noexcept;
   static void release(Rank &rank);
-  Status readPieces(Rank &rank, const SavedTensor &tensor, Array &whole);
-  Status receivePieces(Rank &rank, const SavedTensor &tensor, Array &whole);
+  Status readPieces(Rank &rank, const Read &read);
+  Status receivePiece(Rank &rank, const SavedTensor::Piece &piece, int64_t source, std::byte *whole);
   /// Runs `task` on the threads of this process's ranks, the first one's here, and waits for all of them.
   void onAllRanks(std::function<Status(Rank &)> task);
 

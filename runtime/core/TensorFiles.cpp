@@ -65,10 +65,13 @@ FolderContent contentOf(const std::string &folder) {
   return content;
 }
 
-/// The file that from_pretrained takes: model.safetensors, else the index; else the only one that there is.
+/// The file that from_pretrained takes: model.safetensors, else its index; else the only one that there is.
 std::optional<std::string> mainFile(const FolderContent &content) {
   for (const std::string &path : content.safeTensors)
     if (baseName(path) == "model.safetensors")
+      return path;
+  for (const std::string &path : content.indices)
+    if (baseName(path) == "model.safetensors.index.json")
       return path;
   const std::vector<std::string> &candidates = content.indices.empty() ? content.safeTensors : content.indices;
   return candidates.size() == 1 ? std::optional(candidates[0]) : std::nullopt;

@@ -7,6 +7,7 @@
 #include "runtime/base/Hash.h"
 #include "runtime/base/Nearest.h"
 #include "runtime/core/CheckpointFiles.h"
+#include "runtime/core/CheckpointState.h"
 #include "runtime/core/SavedTensors.h"
 #include "runtime/core/TensorNames.h"
 #include "runtime/core/WideningConversion.h"
@@ -303,8 +304,36 @@ void Weights::forget(size_t index, const std::byte *data, const std::string &pat
     source.verified[size_t(chunk)] = 1;
 }
 
+/// Opens the weights of the checkpoint.
+Status Weights::openSaved(const WeightFiles &files) {
+  const bool isFolder = isCheckpointFolder(files.checkpoint);
+  const std::string path = isFolder ? files.checkpoint : checkpointFile(files.checkpoint);
+  Expected<TensorFiles> opened = TensorFiles::open(path, {"--load=" + files.checkpoint, {}, false});
+  HPC_RETURN_IF_ERROR(opened.status());
+  if (!isFolder && opened->kind() != FileKind::SafeTensors)
+    return Status::error(ErrorKind::Usage, "--load=" + files.checkpoint + ": '" + path + "' is " + describe(opened->kind()) +
+                                               "; give a file that hpc-run --save wrote, or a folder of checkpoints");
+  saving.emplace(std::move(*opened));
+  if (!isFolder)
+    return Status::success();
+  Expected<CheckpointState> state = readCheckpointState(path);
+  HPC_RETURN_IF_ERROR(state.status());
+  savedState = state->hash;
+  return Status::success();
+}
+
 /// Opens the states that belong to the weights of the checkpoint, if there are any.
 Status Weights::openStates(const WeightFiles &files) {
+  if (isCheckpointFolder(files.checkpoint)) {
+    std::error_code error;
+    const std::string folder = resolvePath(files.checkpoint, checkpointStatesFolder);
+    if (!std::filesystem::is_directory(folder, error))
+      return Status::success();
+    Expected<TensorFiles> opened = TensorFiles::open(folder, {"--load=" + files.checkpoint, {}, false});
+    HPC_RETURN_IF_ERROR(opened.status());
+    states.emplace(std::move(*opened));
+    return Status::success();
+  }
   const std::string weights = saving->path(), wanted = belongsTo(fingerprintOf(saving->tensors()));
   std::string others;
   for (const std::string &path : {statesFile(weights), previousStatesFile(weights)}) {
@@ -338,13 +367,7 @@ Status Weights::takeSaved(const std::string &name, DType dtype, const std::vecto
 }
 
 Status Weights::resolveSaved(const WeightFiles &files) {
-  const std::string checkpoint = checkpointFile(files.checkpoint);
-  Expected<TensorFiles> opened = TensorFiles::open(checkpoint, {"--load=" + files.checkpoint, {}, false});
-  HPC_RETURN_IF_ERROR(opened.status());
-  if (opened->kind() != FileKind::SafeTensors)
-    return Status::error(ErrorKind::Usage, "--load=" + files.checkpoint + ": '" + checkpoint + "' is " + describe(opened->kind()) +
-                                               "; give a file that hpc-run --save wrote");
-  saving.emplace(std::move(*opened));
+  HPC_RETURN_IF_ERROR(openSaved(files));
   std::map<std::string, std::vector<std::string>> names; // of the plan's stored tensors
   for (const plan::Weight &weight : plan->weights)
     names.emplace(weight.name, namesOf(weight));

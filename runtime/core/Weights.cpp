@@ -97,6 +97,8 @@ uint64_t Weights::fingerprint() const {
 uint64_t Weights::checkpointFingerprint() const {
   if (!saving)
     return 0;
+  if (savedState)
+    return savedState;
   uint64_t combined = fingerprintOf(saving->tensors());
   for (const auto &[key, text] : saving->metadata())
     combined = fingerprintOf(key + "=" + text, combined);
@@ -271,8 +273,11 @@ Status Weights::loadPart(const Parts &parts, int64_t begin, int64_t bytes, std::
 Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, Place place, Device &device,
                      std::byte *target) const {
   int64_t elementSize = byteSize(buffer.dtype);
-  if (auto kept = saved.find(binding.saved); kept != saved.end())
-    return device.gather(SliceCopy(binding.slice, elementSize, place), kept->second, target);
+  if (auto kept = saved.find(binding.saved); kept != saved.end()) {
+    HPC_RETURN_IF_ERROR(device.gather(SliceCopy(binding.slice, elementSize, place), kept->second, target));
+    dropMappedPages(kept->second, *checkedBytes(buffer.dtype, binding.shape)); // the arena has it now
+    return Status::success();
+  }
   // A whole buffer that stands ready in the host's memory.
   auto loadBytes = [&](const std::vector<std::byte> &content) {
     plan::Slice whole{{buffer.bytes}, {0}, {buffer.bytes}, {buffer.bytes}};

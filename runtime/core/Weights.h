@@ -19,7 +19,7 @@ namespace hpc {
 struct WeightFiles {
   std::string planFolder;      ///< what the plan's own files are relative to
   std::string replacement;     ///< a file or folder instead of them; "": none
-  std::string checkpoint = {}; ///< "": none
+  std::string checkpoint = {}; ///< a file of --save, or the folder of one checkpoint; "": none
   bool followLinks = false;    ///< external data of the replacement may be links
 };
 
@@ -91,6 +91,7 @@ private:
   Status resolveByName(const WeightFiles &files);
   std::string problemOf(size_t weight, const std::string &name, const NamedTensor &found, bool isOrigin) const;
   Status resolveSaved(const WeightFiles &files);
+  Status openSaved(const WeightFiles &files);
   Status openStates(const WeightFiles &files);
   Status takeSaved(const std::string &name, DType dtype, const std::vector<int64_t> &shape, const std::string &path,
                    const NamedTensor &found, const std::byte *&data) const;
@@ -112,6 +113,7 @@ private:
   std::vector<MappedFile> own;          ///< of the plan's files those that are read
   std::optional<TensorFiles> replaced;  ///< files of `replacement`
   std::optional<TensorFiles> saving, states; ///< files of the checkpoint
+  uint64_t savedState = 0; ///< hash of its state.json; 0 of a single file
   std::vector<Source> sources;          ///< per weight of the plan
   std::vector<std::string> told;
   std::map<std::string, const std::byte *> saved; ///< of the checkpoint, by plan::Binding::saved

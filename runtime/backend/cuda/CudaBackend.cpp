@@ -141,6 +141,8 @@ public:
       ncclWorld->giveUp(verdict);
     return renewed.ok() ? verdict : renewed;
   }
+  Expected<std::vector<std::string>> exchange(const std::string &mine) override { return plane->exchange(mine); }
+  bool reachesOwners() const override { return !ncclWorld; }
 
 private:
   /// Reports an error to the other ranks, since they may wait for this one before the first step.

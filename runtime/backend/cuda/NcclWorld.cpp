@@ -63,7 +63,8 @@ NcclWorld::NcclWorld(const Nccl &nccl, const plan::Plan &plan, const host::World
 void NcclWorld::addMessages(const plan::Plan &plan, const host::World &world) {
   std::map<std::pair<int64_t, int64_t>, std::vector<int32_t>> channels;
   for (const auto &[sender, receiver, channel] : world.mailboxKeys())
-    if (sender != receiver && (channel != outputChannel || processOf(sender) != processOf(receiver)))
+    // Each pair costs a communicator, so saved tensors that are cut over processes go to rank 0 (Backend::reachesOwners).
+    if (sender != receiver && (channel != outputChannel || (receiver == 0 && processOf(sender) != processOf(receiver))))
       channels[{sender, receiver}].push_back(channel);
   for (const auto &[pair, list] : channels) {
     const auto &[sender, receiver] = pair;

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Cores.h"
 #include "runtime/core/OutputTransfer.h"
+#include "runtime/core/SavedTensors.h"
 #include "runtime/plan/Groups.h"
 
 #include <algorithm>
@@ -43,14 +44,20 @@ World::World(const plan::Plan &plan, bool spin)
     addMailboxes(plan.stages[s], int64_t(s));
     addGroups(plan.stages[s], int64_t(s));
   }
+  // Saved tensors go to their owners, or all to rank 0 (Session::read).
+  for (const SavedTensor &tensor : savedTensors(plan))
+    for (const SavedTensor::Piece &piece : tensor.pieces)
+      for (int64_t target : {int64_t(0), tensor.owner})
+        addMailbox(piece.sourceFor(target), target, outputChannel);
+}
+
+void World::addMailbox(int64_t sender, int64_t receiver, int32_t channel) {
+  std::unique_ptr<Mailbox> &mailbox = mailboxes[{sender, receiver, channel}];
+  if (!mailbox)
+    mailbox = std::make_unique<Mailbox>();
 }
 
 void World::addMailboxes(const plan::Stage &stage, int64_t stageIndex) {
-  auto add = [&](int64_t sender, int64_t receiver, int32_t channel) {
-    std::unique_ptr<Mailbox> &mailbox = mailboxes[{sender, receiver, channel}];
-    if (!mailbox)
-      mailbox = std::make_unique<Mailbox>();
-  };
   // Many instructions have the same peers; each table is looked through once.
   std::set<std::tuple<std::vector<int64_t>, int32_t, bool>> seen;
   auto addAll = [&](const plan::ByCoord &peers, int32_t channel, bool isSend) {
@@ -60,15 +67,12 @@ void World::addMailboxes(const plan::Stage &stage, int64_t stageIndex) {
       int64_t rank = stageIndex * ranksPerStage + entry % ranksPerStage;
       int64_t peer = peers.at(entry % ranksPerStage, entry / ranksPerStage, ranksPerStage);
       if (peer >= 0)
-        isSend ? add(rank, peer, channel) : add(peer, rank, channel);
+        isSend ? addMailbox(rank, peer, channel) : addMailbox(peer, rank, channel);
     }
   };
   eachAction<plan::Send>(stage, [&](const plan::Send &send) { addAll(send.peer, send.channel, true); });
   eachAction<plan::Recv>(stage, [&](const plan::Recv &recv) { addAll(recv.peer, recv.channel, false); });
   eachAction<plan::StoreOutput>(stage, [&](const plan::StoreOutput &) { addAll(0, outputChannel, true); });
-  for (const plan::Binding &binding : stage.bindings)
-    if (!binding.saved.empty()) // it goes into checkpoints, as outputs do (Session::read)
-      addAll(0, outputChannel, true);
 }
 
 void World::addGroups(const plan::Stage &stage, int64_t stageIndex) {

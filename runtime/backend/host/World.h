@@ -74,6 +74,7 @@ public:
   std::vector<GroupKey> groupKeys() const;
 
 private:
+  void addMailbox(int64_t sender, int64_t receiver, int32_t channel);
   void addMailboxes(const plan::Stage &stage, int64_t stageIndex);
   void addGroups(const plan::Stage &stage, int64_t stageIndex);
   /// The statuses of the sessions at the end of one step. Waiting sessions keep it while others begin the next step.

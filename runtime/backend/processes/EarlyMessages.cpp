@@ -1,6 +1,8 @@
 // A request is posted again when it was waited for, so each of its slots is one message at most.
 #include "runtime/backend/processes/EarlyMessages.h"
 
+#include "runtime/core/SavedTensors.h"
+
 #include <algorithm>
 #include <set>
 
@@ -56,6 +58,14 @@ std::map<int64_t, int64_t> earlyMessageBytes(const plan::Plan &plan, RankRange o
       if (int64_t bytes = largestBox(plan, stage); bytes > 0)
         early[0] += bytes;
   }
+  // Saved tensors go to the other owners likewise.
+  std::map<std::pair<int64_t, int64_t>, int64_t> saved; // largest box, by owner and sender
+  for (const SavedTensor &tensor : savedTensors(plan))
+    for (const SavedTensor::Piece &piece : tensor.pieces)
+      if (int64_t sender = piece.sourceFor(tensor.owner); tensor.owner != 0 && own.holds(tensor.owner) && !own.holds(sender))
+        saved[{tensor.owner, sender}] = std::max(saved[{tensor.owner, sender}], piece.slice.boxBytes());
+  for (const auto &[key, bytes] : saved)
+    early[key.first] += bytes;
   return early;
 }
 

@@ -32,6 +32,7 @@ public:
       world->fail(error);
   }
   Status agree(const Status &mine, bool *answer) override { return world ? world->agree(mine, answer) : mine; }
+  Expected<std::vector<std::string>> exchange(const std::string &mine) override { return processes.control->exchange(mine); }
 
 private:
   Processes &processes;
