@@ -31,6 +31,23 @@ Status RunFolder::checkRun() const {
   return Status::success();
 }
 
+Expected<RunLock> RunFolder::take() const {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    return Status::error(ErrorKind::Io, "--run=" + path + " cannot be made: " + error.message() + "; name another folder");
+  return RunLock::take(path);
+}
+
+void RunFolder::clear() const {
+  std::error_code none;
+  if (fs::exists(config(), none))
+    return;
+  fs::remove_all(logs(), none);
+  fs::remove(path + "/lock", none);
+  fs::remove(path, none); // where it is empty
+}
+
 Status RunFolder::begin(const std::string &configText, const plan::Plan &made) const {
   std::error_code error;
   fs::create_directories(planFolder(), error);

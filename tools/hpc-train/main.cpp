@@ -5,12 +5,14 @@
 #include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
+#include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/Evaluation.h"
 #include "tools/ExitCode.h"
 #include "tools/ShortenedFiles.h"
 #include "tools/hpc-train/RunFolder.h"
 #include "tools/hpc-train/TrainingPlan.h"
 #include "tools/running/OpenSession.h"
+#include "tools/running/ParentProcess.h"
 #include "tools/running/RunTogether.h"
 
 #include <new>
@@ -27,6 +29,7 @@ struct Command {
   plan::Plan plan;
   std::vector<plan::Plan> entries;
   TrainData data;
+  std::optional<RunLock> lock; ///< of the first process; the parent of --processes has it for all
 
   explicit Command(const Arguments &arguments) : arguments(arguments), flags(readRunFlags(arguments)) {
     flags.training.train = true;
@@ -59,12 +62,54 @@ struct Command {
   }
 
   /// The flags that begin this run anew, or go on with it.
-  std::string configText() const { return arguments.configText({"config", "resume", "run", "print-config"}); }
+  std::string configText() const { return arguments.configText({"config", "resume", "run", "print-config", "node-rank", "rendezvous"}); }
+
+  /// That the folder is as the run needs it.
+  Status checkFolder() {
+    if (hasParent())
+      return Status::success();
+    HPC_RETURN_IF_ERROR(resumes ? run.checkRun() : run.checkNew());
+    return resumes ? takeFolder() : Status::success(); // a new one is made when the run can begin
+  }
+
+  Status takeFolder() {
+    if (hasParent() || lock)
+      return Status::success();
+    Expected<RunLock> taken = run.take();
+    if (taken.ok())
+      lock.emplace(std::move(*taken));
+    return taken.status();
+  }
+
+  /// As the parent of --processes; the exit code.
+  int start(std::vector<std::string> words) {
+    Status status = checkFolder();
+    if (status.ok())
+      status = takeFolder();
+    if (!status.ok())
+      return reportError(toolName(), status);
+    if (!resumes && !arguments.has("run"))
+      words.push_back("--run=" + run.path);
+    if (flags.start.logs.empty())
+      flags.start.logs = run.logs();
+    const int code = startProcesses({flags.start, words, [&]() -> Continuation {
+      const std::vector<int64_t> steps = checkpointSteps(run.checkpoints());
+      if (steps.empty())
+        return {words, ""};
+      std::vector<std::string> next = withoutFlag(words, "run");
+      if (!resumes)
+        next.push_back("--resume=" + run.path);
+      return {next, checkpointPath(run.checkpoints(), steps.back())};
+    }});
+    if (code != 0 && !resumes)
+      run.clear();
+    return code;
+  }
 
   /// Before the processes meet.
   Status before(int64_t process, Prepared &prepared) {
     if (process == 0)
-      HPC_RETURN_IF_ERROR(resumes ? run.checkRun() : run.checkNew());
+      HPC_RETURN_IF_ERROR(checkFolder());
     if (takesPlan()) {
       HPC_RETURN_IF_ERROR(readPlan());
       prepared.worldSize = plan.worldSize();
@@ -128,6 +173,7 @@ struct Command {
     const std::string folder = takesPlan() ? folderOf(arguments.text("model")) : run.planFolder();
     Expected<std::unique_ptr<Session>> session = openSession(flags, plan, folder, ranksOf(flags, plan, processes), /*traces=*/false, processes);
     HPC_RETURN_IF_ERROR(session.status());
+    HPC_RETURN_IF_ERROR((*session)->agree(isHome ? takeFolder() : Status::success()));
     HPC_RETURN_IF_ERROR((*session)->agree(isHome ? run.begin(configText(), plan) : Status::success()));
     HPC_RETURN_IF_ERROR(trainPlan(flags.training, **session, data, isHome));
     if (isHome)
@@ -153,7 +199,7 @@ struct Command {
           },
           [&](processes::Processes &processes) { return train(&processes); });
     HPC_RETURN_IF_ERROR(failed);
-    HPC_RETURN_IF_ERROR(resumes ? run.checkRun() : run.checkNew());
+    HPC_RETURN_IF_ERROR(checkFolder());
     HPC_RETURN_IF_ERROR(prepare(nullptr));
     return train(nullptr);
   }
@@ -181,6 +227,8 @@ int main(int argc, char **argv) {
   Command command(arguments);
   if (status.ok())
     status = command.check();
+  if (status.ok() && startsProcesses(command.flags.start))
+    return command.start({argv, argv + argc});
   try {
     status = command.go(status);
   } catch (const std::bad_alloc &) {

@@ -194,12 +194,12 @@ public:
 private:
   /// Or that this is one agent for each process of an outer launcher.
   Status checkAlone() const {
-    const launch::Launch outer = launch::detectLaunch("auto", "", ::getenv);
+    const launch::Launch outer = launch::detectLaunch("auto", "127.0.0.1:1", ::getenv); // any place: who started this one is asked
     const bool isAgent = outer.processes == flags.nodes && outer.process == flags.node;
     if (outer.status.ok() && (outer.kind == launch::LaunchKind::None || (isAgent && flags.nodes > 1)))
       return Status::success();
-    if (!outer.status.ok() && outer.by.empty())
-      return outer.status;
+    if (!outer.status.ok())
+      return outer.status.at("--processes=" + std::to_string(flags.processes));
     return startUsage("--processes=" + std::to_string(flags.processes) + " starts processes, and " + outer.by +
                       " says that this one was started as one of several; leave --processes out, or unset those variables");
   }
