@@ -194,7 +194,10 @@ public:
 private:
   /// Or that this is one agent for each process of an outer launcher.
   Status checkAlone() const {
-    const launch::Launch outer = launch::detectLaunch("auto", "127.0.0.1:1", ::getenv); // any place: who started this one is asked
+    const launch::Launch outer = launch::detectLaunch("auto", "", [](const char *name) -> const char * {
+      const std::string place = name; // any: who has started this process is the question
+      return place == "MASTER_ADDR" ? "127.0.0.1" : place == "MASTER_PORT" ? "1" : std::getenv(name);
+    });
     const bool isAgent = outer.processes == flags.nodes && outer.process == flags.node;
     if (outer.status.ok() && (outer.kind == launch::LaunchKind::None || (isAgent && flags.nodes > 1)))
       return Status::success();
