@@ -64,6 +64,11 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<std::byte *>(start), size_t(length));
 }
 
+void MappedFile::release() const {
+  if (start)
+    ::madvise(const_cast<std::byte *>(start), size_t(length), MADV_DONTNEED);
+}
+
 void MappedFile::swap(MappedFile &other) noexcept {
   std::swap(name, other.name);
   std::swap(start, other.start);

@@ -36,6 +36,9 @@ public:
   int64_t size() const { return length; }
   std::string_view text() const { return {reinterpret_cast<const char *>(start), size_t(length)}; }
 
+  /// Gives the memory of its pages back; they are read again when they are touched.
+  void release() const;
+
   /// The address of bytes offset .. offset+bytes-1, or an error that names `what`.
   Expected<const std::byte *> range(int64_t offset, int64_t bytes, const std::string &what) const;
 

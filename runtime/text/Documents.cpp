@@ -1,5 +1,7 @@
 #include "runtime/text/Documents.h"
 
+#include "runtime/base/FileKind.h"
+
 #include <algorithm>
 #include <simdjson.h>
 #include <utf8proc.h>
@@ -17,20 +19,36 @@ static std::string_view endingOf(std::string_view path) {
   return dot == std::string_view::npos ? std::string_view() : path.substr(dot);
 }
 
-bool isJsonLines(std::string_view path) {
+Expected<TextKind> textKindOf(const std::string &path) {
+  Expected<ByteSource> source = ByteSource::open(path);
+  HPC_RETURN_IF_ERROR(source.status());
+  std::string head(4096, '\0');
+  Expected<int64_t> got = source->read(head.data(), int64_t(head.size()));
+  HPC_RETURN_IF_ERROR(got.status());
+  head.resize(size_t(*got));
+  const FileKind kind = fileKindOf(head);
   const std::string_view ending = endingOf(path);
-  return ending == ".jsonl" || ending == ".ndjson" || ending == ".json";
+  const bool isText = kind == FileKind::Text || kind == FileKind::Json;
+  if (!isText && kind != FileKind::Unknown && kind != FileKind::Empty)
+    return TextKind::None;
+  if (ending == ".jsonl" || ending == ".ndjson" || ending == ".json")
+    return TextKind::Lines;
+  if (ending == ".txt")
+    return TextKind::Whole;
+  if (!isText || ending == ".bin")
+    return TextKind::None;
+  return kind == FileKind::Json && head[head.find_first_not_of(" \t\r\n")] == '{' ? TextKind::Lines : TextKind::Whole;
 }
 
-bool isTextName(std::string_view path) { return isJsonLines(path) || endingOf(path) == ".txt"; }
-
 Expected<Documents> Documents::open(const std::string &path, const DocumentOptions &options) {
+  Expected<TextKind> kind = textKindOf(path);
+  HPC_RETURN_IF_ERROR(kind.status());
   Expected<ByteSource> source = ByteSource::open(path);
   HPC_RETURN_IF_ERROR(source.status());
   Documents documents(std::move(*source));
   documents.path = path;
   documents.options = options;
-  documents.isLines = isJsonLines(path);
+  documents.isLines = *kind == TextKind::Lines;
   return documents;
 }
 

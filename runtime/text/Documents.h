@@ -1,5 +1,5 @@
-// The documents of a text file, in order and in bounded memory: of .jsonl (JSON lines) the string under a key of each line,
-// of any other name the whole file.
+// The documents of a text file, in order and in bounded memory: of JSON lines the string under a key of each line,
+// of other text the whole file.
 #pragma once
 
 #include "runtime/text/ByteSource.h"
@@ -9,10 +9,12 @@
 
 namespace hpc::text {
 
-/// Text has no structure of its own, so its name says what it is; .gz or .zst may follow. JSON lines are .jsonl, .ndjson or .json.
-bool isJsonLines(std::string_view path);
-/// JSON lines or .txt.
-bool isTextName(std::string_view path);
+enum class TextKind { None, Whole, Lines };
+/// Text has no structure of its own, so a name says what it is; .gz or .zst may follow. JSON lines are .jsonl, .ndjson or .json; a whole text is
+/// .txt. A file of another name is text where its beginning is, and JSON lines where that begins with a brace. A file that begins as one of
+/// another kind is no text, whatever its name.
+/// Errors (Io): a file that cannot be read.
+Expected<TextKind> textKindOf(const std::string &path);
 
 struct Document {
   std::string text;    ///< valid UTF-8
@@ -32,6 +34,7 @@ constexpr int64_t longestDocument = int64_t(64) << 20;
 
 class Documents {
 public:
+  /// `path` is text. Errors (Io).
   static Expected<Documents> open(const std::string &path, const DocumentOptions &options);
 
   /// Documents, or parts of one, of about `bytes` bytes; none at the end. Errors (Io) name file and line.

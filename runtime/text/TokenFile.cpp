@@ -1,36 +1,55 @@
 #include "runtime/text/TokenFile.h"
 
 #include "runtime/base/File.h"
+#include "runtime/base/Hash.h"
 #include "runtime/base/Npy.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <thread>
-#include <xxhash.h>
+#include <unistd.h>
 
 namespace hpc::text {
 
-/// Of all that decides the tokens: the text, unpacked, the tokenizer and the settings.
-static Expected<uint64_t> identityOf(const std::string &path, const Tokenizer &tokenizer, const DocumentOptions &options) {
-  Expected<ByteSource> source = ByteSource::open(path);
-  HPC_RETURN_IF_ERROR(source.status());
-  struct State {
-    XXH3_state_t *state = XXH3_createState();
-    ~State() { XXH3_freeState(state); }
-  } hash;
-  XXH3_64bits_reset(hash.state);
-  // Of several versions of this code, those that make other tokens have other numbers.
-  const std::string settings = "1 " + std::to_string(tokenizer.identity()) + " " + std::to_string(tokenizer.end().value_or(-1)) + " " +
-                               std::to_string(options.skipBadLines) + " " + (isJsonLines(path) ? options.textKey : "") + "\n";
-  XXH3_64bits_update(hash.state, settings.data(), settings.size());
-  std::vector<char> block(size_t(1) << 20);
-  while (true) {
-    Expected<int64_t> got = source->read(block.data(), int64_t(block.size()));
-    HPC_RETURN_IF_ERROR(got.status());
-    if (*got == 0)
-      return XXH3_64bits_digest(hash.state);
-    XXH3_64bits_update(hash.state, block.data(), size_t(*got));
+namespace {
+/// Held from its making to its end. A file system without locks grants all of them.
+class LockedFile {
+public:
+  explicit LockedFile(const std::string &path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    while (descriptor >= 0 && ::flock(descriptor, LOCK_EX) != 0 && errno == EINTR)
+      ;
   }
+  ~LockedFile() {
+    if (descriptor >= 0)
+      ::close(descriptor);
+  }
+  LockedFile(const LockedFile &) = delete;
+
+private:
+  int descriptor;
+};
+} // namespace
+
+/// Of all that decides the tokens: the text, as it is packed, the tokenizer and the settings.
+static Expected<uint64_t> identityOf(const std::string &path, const Tokenizer &tokenizer, const DocumentOptions &options) {
+  Expected<TextKind> kind = textKindOf(path);
+  HPC_RETURN_IF_ERROR(kind.status());
+  Expected<MappedFile> file = MappedFile::open(path);
+  HPC_RETURN_IF_ERROR(file.status());
+  // Of several versions of this code, those that make other tokens have other numbers.
+  const std::string settings = "2 " + std::to_string(tokenizer.identity()) + " " + std::to_string(tokenizer.end().value_or(-1)) + " " +
+                               std::to_string(options.skipBadLines) + " " + (*kind == TextKind::Lines ? options.textKey : "") + "\n";
+  uint64_t hash = hashBytes(settings.data(), int64_t(settings.size())) + uint64_t(file->size());
+  constexpr int64_t blockBytes = int64_t(16) << 20;
+  for (int64_t at = 0; at < file->size(); at += blockBytes) {
+    hash = hash * 31 + hashBytes(file->data() + at, std::min(blockBytes, file->size() - at));
+    file->release();
+  }
+  return hash;
 }
 
 /// The tokens of each document, by as many threads as there are memories.
@@ -66,28 +85,65 @@ static Expected<int64_t> countIn(const std::string &path) {
   return view->shape.size() == 1 ? view->shape[0] : 0;
 }
 
+namespace {
+/// One dim of numbers whose count is known when the last one is written.
+class GrowingArray {
+public:
+  static Expected<GrowingArray> create(const std::string &path, DType dtype) {
+    Expected<AtomicFile> file = AtomicFile::create(path);
+    HPC_RETURN_IF_ERROR(file.status());
+    GrowingArray array(std::move(*file), dtype);
+    HPC_RETURN_IF_ERROR(array.file.write(npyHeader({dtype, {0}, {}})));
+    return array;
+  }
+  template <typename Number> Status add(const std::vector<Number> &numbers) {
+    count += int64_t(numbers.size());
+    return file.write(numbers.data(), int64_t(numbers.size() * sizeof(Number)));
+  }
+  Status commit() {
+    HPC_RETURN_IF_ERROR(file.overwrite(0, npyHeader({dtype, {count}, {}})));
+    return file.commit();
+  }
+  int64_t count = 0;
+
+private:
+  GrowingArray(AtomicFile file, DType dtype) : file(std::move(file)), dtype(dtype) {}
+  AtomicFile file;
+  DType dtype;
+};
+} // namespace
+
 Expected<TokenFile> tokenize(const std::string &path, const Tokenizer &tokenizer, DocumentOptions options, const std::string &folder,
                              int64_t threads) {
   options.mayCut = tokenizer.mayCut();
   Expected<uint64_t> identity = identityOf(path, tokenizer, options);
   HPC_RETURN_IF_ERROR(identity.status());
   char digits[32];
-  std::snprintf(digits, sizeof(digits), ".%016llx.npy", static_cast<unsigned long long>(*identity));
+  std::snprintf(digits, sizeof(digits), ".%016llx", static_cast<unsigned long long>(*identity));
   TokenFile result;
-  result.path = (folder.empty() ? path : folder + "/" + path.substr(path.rfind('/') + 1)) + digits;
-  if (Expected<int64_t> count = countIn(result.path); count.ok()) {
-    result.tokens = *count;
+  result.identity = *identity;
+  const std::string stem = (folder.empty() ? path : folder + "/" + path.substr(path.rfind('/') + 1)) + digits;
+  result.path = stem + ".npy";
+  auto isThere = [&] {
+    Expected<int64_t> tokens = countIn(result.path), starts = countIn(stem + ".documents.npy");
+    result.tokens = tokens.ok() ? *tokens : 0;
+    result.documents = starts.ok() ? *starts : 0;
+    return tokens.ok() && starts.ok();
+  };
+  if (isThere())
     return result;
-  }
+  const LockedFile lock(path);
+  if (isThere())
+    return result;
 
+  result.tokens = result.documents = 0;
   Expected<Documents> documents = Documents::open(path, options);
   HPC_RETURN_IF_ERROR(documents.status());
-  Expected<AtomicFile> file = AtomicFile::create(result.path);
-  if (!file.ok())
-    return file.status().at("the tokens of '" + path + "' (--token-cache names another folder for them)");
+  const std::string place = "the tokens of '" + path + "' (--token-cache names another folder for them)";
   const DType dtype = tokenizer.size() <= 65536 ? DType::U16 : DType::I32;
-  const std::string header = npyHeader({dtype, {0}, {}});
-  HPC_RETURN_IF_ERROR(file->write(header));
+  Expected<GrowingArray> file = GrowingArray::create(result.path, dtype), starts = GrowingArray::create(stem + ".documents.npy", DType::I64);
+  HPC_RETURN_IF_ERROR(file.status().at(place));
+  HPC_RETURN_IF_ERROR(starts.status().at(place));
   std::vector<std::unique_ptr<Tokenizer::Memory>> memories;
   for (int64_t i = 0; i < std::max<int64_t>(threads, 1); ++i)
     memories.push_back(tokenizer.makeMemory());
@@ -95,6 +151,8 @@ Expected<TokenFile> tokenize(const std::string &path, const Tokenizer &tokenizer
   constexpr int64_t partBytes = int64_t(4) << 20;
   std::vector<std::vector<int32_t>> ids;
   std::vector<uint16_t> narrow;
+  std::vector<int64_t> begins;
+  bool isWithin = false; // a document
   while (true) {
     std::vector<Document> some;
     for (int64_t had = -1, bytes = 0; bytes < partBytes * int64_t(memories.size()) && had != int64_t(some.size());) {
@@ -109,19 +167,24 @@ Expected<TokenFile> tokenize(const std::string &path, const Tokenizer &tokenizer
     if (some.empty())
       break;
     HPC_RETURN_IF_ERROR(encodeAll(tokenizer, some, ids, memories).at("'" + path + "'"));
+    begins.clear();
     for (size_t i = 0; i < some.size(); ++i) {
-      result.documents += some[i].isLast;
-      result.tokens += int64_t(ids[i].size());
+      if (!isWithin && !ids[i].empty())
+        begins.push_back(file->count);
+      isWithin = !some[i].isLast && (isWithin || !ids[i].empty());
       narrow.assign(ids[i].begin(), ids[i].end());
-      HPC_RETURN_IF_ERROR(dtype == DType::U16 ? file->write(narrow.data(), int64_t(narrow.size() * 2))
-                                              : file->write(ids[i].data(), int64_t(ids[i].size() * 4)));
+      HPC_RETURN_IF_ERROR((dtype == DType::U16 ? file->add(narrow) : file->add(ids[i])).at(place));
     }
+    HPC_RETURN_IF_ERROR(starts->add(begins).at(place));
   }
   result.badLines = documents->badLines();
-  if (result.documents == 0)
+  result.documents = starts->count;
+  result.tokens = file->count;
+  if (result.tokens == 0)
     return Status::error(ErrorKind::Usage, "'" + path + "' has no text" + (result.badLines ? " but in bad lines" : "") + "; give a file with some");
-  HPC_RETURN_IF_ERROR(file->overwrite(0, npyHeader({dtype, {result.tokens}, {}})));
-  HPC_RETURN_IF_ERROR(file->commit());
+  // The tokens come last: a file of tokens has its documents beside it.
+  HPC_RETURN_IF_ERROR(starts->commit().at(place));
+  HPC_RETURN_IF_ERROR(file->commit().at(place));
   result.isNew = true;
   return result;
 }
