@@ -37,13 +37,15 @@ public:
   virtual int64_t size() const = 0;
   /// The token that ends a document, where there is one.
   std::optional<int32_t> end() const { return endToken; }
+  /// The token that fills rows up, where the tokenizer's configuration names one.
+  std::optional<int32_t> pad() const { return padToken; }
   /// See DocumentOptions::mayCut.
   virtual bool mayCut() const = 0;
   /// Tells two tokenizers apart that make other ids: a hash of their files.
   uint64_t identity() const { return hash; }
 
 protected:
-  std::optional<int32_t> endToken;
+  std::optional<int32_t> endToken, padToken;
   uint64_t hash = 0;
 };
 

@@ -368,14 +368,20 @@ static std::vector<std::string> specialTokens(const std::string &path, const cha
   return contents;
 }
 
-Expected<std::unique_ptr<Tokenizer>> Tokenizer::open(const std::string &path) {
-  auto exists = [](const std::string &file) { return MappedFile::open(file).ok(); };
-  const bool isFile = exists(path);
-  const std::string folder = isFile ? folderOf(path) : path;
-  std::string end;
+/// "" where the configuration in `folder` names none for this use, as "eos_token".
+static std::string configuredToken(const std::string &folder, const char *use) {
   for (const char *file : {"tokenizer_config.json", "special_tokens_map.json"})
-    for (const std::string &content : specialTokens(folder + "/" + file, "eos_token"))
-      end = end.empty() ? content : end;
+    for (const std::string &content : specialTokens(folder + "/" + file, use))
+      return content;
+  return "";
+}
+
+static bool isFileThere(const std::string &file) { return MappedFile::open(file).ok(); }
+
+static Expected<std::unique_ptr<Tokenizer>> openFiles(const std::string &path) {
+  auto exists = isFileThere;
+  const bool isFile = exists(path);
+  const std::string folder = isFile ? folderOf(path) : path, end = configuredToken(folder, "eos_token");
   auto isNamed = [&](const char *name) {
     return isFile && path.size() >= std::string_view(name).size() && path.substr(path.size() - std::string_view(name).size()) == name;
   };
@@ -401,6 +407,18 @@ Expected<std::unique_ptr<Tokenizer>> Tokenizer::open(const std::string &path) {
     return unknown(folder + "/tokenizer.model", "a model of SentencePiece");
   return Status::error(ErrorKind::Usage, "'" + path + "' holds no tokenizer: neither tokenizer.json, nor vocab.json and merges.txt; "
                                          "name the folder that save_pretrained wrote, or one of these files");
+}
+
+Expected<std::unique_ptr<Tokenizer>> Tokenizer::open(const std::string &path) {
+  Expected<std::unique_ptr<Tokenizer>> opened = openFiles(path);
+  HPC_RETURN_IF_ERROR(opened.status());
+  Tokenizer &tokenizer = **opened;
+  std::vector<int32_t> ids;
+  if (const std::string pad = configuredToken(isFileThere(path) ? folderOf(path) : path, "pad_token"); !pad.empty())
+    HPC_RETURN_IF_ERROR(tokenizer.encode(pad, ids, *tokenizer.makeMemory()));
+  if (ids.size() == 1)
+    tokenizer.padToken = ids[0];
+  return opened;
 }
 
 } // namespace hpc::text

@@ -8,7 +8,7 @@
 #include "runtime/base/NumberText.h"
 #include "runtime/core/InputCheck.h"
 #include "runtime/core/WideningConversion.h"
-#include "runtime/plan/StepPorts.h"
+#include "runtime/train/Permutation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,12 +21,7 @@ namespace hpc {
 
 namespace {
 
-
 Status usage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
-
-bool endsWith(const std::string &text, std::string_view ending) {
-  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
-}
 
 bool isInteger(DType dtype) { return !isFloat(dtype) && dtype != DType::Bool; }
 
@@ -163,9 +158,9 @@ Status Batches::takeArchive(std::vector<std::string> &notes) {
         return Status::success();
       }));
   if (!ignored.empty())
-    notes.push_back("note: --data: of '" + path + "' ignored, since the plan has no such input: " + ignored);
+    notes.push_back("note: of '" + path + "' ignored, since the plan has no such input: " + ignored);
   for (auto &[input, array] : given)
-    HPC_RETURN_IF_ERROR(cycle(input, array, "--data: array '" + plan->inputs[input].name + "' of '" + path + "'"));
+    HPC_RETURN_IF_ERROR(cycle(input, array, "array '" + plan->inputs[input].name + "' of '" + path + "'"));
   for (size_t input = 0; input < plan->inputs.size(); ++input) {
     const plan::Port &port = plan->inputs[input];
     if (port.isStepScalar || given.count(input))
@@ -174,85 +169,29 @@ Status Batches::takeArchive(std::vector<std::string> &notes) {
     while (ids < sources.size() && (plan->inputs[ids].name != port.defaultInput || !given.count(ids)))
       ++ids;
     if (ids == sources.size())
-      return usage("--data: '" + path + "' has no array for " + portText(port) + "; add it under that name");
+      return usage("'" + path + "' has no array for " + portText(port) + "; add it under that name");
     HPC_RETURN_IF_ERROR(
         cycle(input, sources[ids], batches, "'" + port.name + "', which are those of input '" + plan->inputs[ids].name + "'"));
   }
   return Status::success();
 }
 
-Status Batches::takeStream(const NpyView &tokens, std::vector<std::string> &notes) {
-  size_t ids = plan->inputs.size(), labels = plan->inputs.size();
-  for (size_t input = 0; input < plan->inputs.size(); ++input) {
-    const plan::Port &port = plan->inputs[input];
-    if (port.isStepScalar)
-      continue;
-    size_t &place = port.name == plan::labelsName ? labels : ids;
-    if (place != plan->inputs.size() || !isInteger(port.dtype) || port.shape.size() != 2)
-      return usage("--data: a stream of tokens fills one input of ids, [batch, sequence], and labels of its shape; " +
-                   portText(port) + " is another; give an .npz with an array for each input");
-    place = input;
-  }
-  if (ids == plan->inputs.size() || (labels < ids && plan->inputs[labels].shape != plan->inputs[ids].shape))
-    return usage("--data: '" + path + "' is a stream of tokens, and the plan has no input [batch, sequence] of ids");
-  const plan::Port &port = plan->inputs[ids];
-  const int64_t count = tokens.shape[0], perBatch = std::max<int64_t>(port.shape[0] * port.shape[1], 1), whole = count / perBatch;
-  if (whole == 0)
-    return usage("--data: '" + path + "' has " + countText(count, "token") + ", a step takes " +
-                 std::to_string(perBatch) + " (" + shapeText(port.shape) + "); give more, or compile for less");
-  if (const int64_t rest = count - whole * perBatch; rest > 0)
-    notes.push_back("note: '" + path + "': the last " + std::to_string(rest) + " of " + countText(count, "token") + " fill no batch of " +
-                    shapeText(port.shape) + " and are left out");
-  const NpyView rows{tokens.dtype, {whole, port.shape[0], port.shape[1]}, false,
-                     tokens.data.substr(0, size_t(whole * perBatch * byteSize(tokens.dtype)))};
-  HPC_RETURN_IF_ERROR(cycle(ids, rows, "--data: '" + path + "'"));
-  return labels == plan->inputs.size() ? Status::success() : cycle(labels, rows, "the labels");
-}
-
-/// A .bin of tokens of 32 bits would be taken for twice as many of 16, half of them 0.
-static Status checkFitsBin(const plan::Plan &plan, const std::string &path) {
-  constexpr int64_t most = int64_t(1) << 16;
-  for (const plan::Port &port : plan.inputs)
-    for (const plan::Lookup &lookup : port.lookups)
-      if (lookup.high > most)
-        return usage("--data: '" + path + "': a .bin holds tokens of 16 bits, and " + lookup.reader + " takes numbers to " +
-                     std::to_string(lookup.high - 1) + " from input '" + port.name + "', which need more; give a .npy of 32 bits, as "
-                     "numpy.save writes one");
-  return Status::success();
-}
-
-/// A file of one array, or of tokens without a header, recognised only by its name.
-Status Batches::takeTokens(FileKind kind, std::vector<std::string> &notes) {
-  if (kind == FileKind::Npy) {
-    Expected<NpyView> tokens = viewNpy(file.text(), "'" + path + "'");
-    HPC_RETURN_IF_ERROR(tokens.status());
-    if (tokens->shape.size() != 1 || !isInteger(tokens->dtype))
-      return usage("--data: '" + path + "' is " + shapeText(tokens->shape) + " of " + name(tokens->dtype) +
-                   "; a stream of tokens is one dim of integers; give other data as .npz with names");
-    return takeStream(*tokens, notes);
-  }
-  // Text of two letters a token is as likely as other tokens.
-  const bool hasKind = kind != FileKind::Unknown && kind != FileKind::Text && kind != FileKind::Empty;
-  if (!endsWith(path, ".bin") || hasKind)
-    return usage("--data=" + path + ": is neither .npz (an array for each input) nor .npy or .bin (tokens)" +
-                 (hasKind ? whatItIs(kind) : ""));
-  HPC_RETURN_IF_ERROR(checkFitsBin(*plan, path));
-  if (file.size() % 2)
-    return usage("--data: '" + path + "' has an odd number of bytes; a .bin holds tokens of 16 bits");
-  return takeStream({DType::U16, {file.size() / 2}, false, file.text()}, notes);
-}
-
-Expected<Batches> Batches::open(const plan::Plan &plan, const std::string &path, std::vector<std::string> &notes) {
+Expected<Batches> Batches::open(const plan::Plan &plan, const std::string &path, const BatchOptions &options, std::vector<std::string> &notes) {
   Batches data;
   data.plan = &plan;
   data.path = path;
+  data.options = options;
   data.sources.resize(plan.inputs.size());
   Expected<MappedFile> file = MappedFile::open(path);
   HPC_RETURN_IF_ERROR(file.status());
   data.file = std::move(*file);
-  const FileKind kind = fileKindOf(data.file.text());
-  const bool isArchive = kind == FileKind::Npz || kind == FileKind::Zip;
-  HPC_RETURN_IF_ERROR(isArchive ? data.takeArchive(notes) : data.takeTokens(kind, notes));
+  HPC_RETURN_IF_ERROR(data.takeArchive(notes));
+  const int64_t first = options.range.first(data.batches), count = options.range.count(data.batches);
+  if (count == 0)
+    return usage("'" + path + "': of " + countText(data.batches, "batch", "es") + ", --split leaves none for this part; give more data or other shares");
+  for (Source &source : data.sources)
+    source.data += source.isGiven ? first * source.batchBytes : 0;
+  data.batches = count;
   HPC_RETURN_IF_ERROR(data.checkNumbers());
   return data;
 }
@@ -267,25 +206,28 @@ Status Batches::checkNumbers() const {
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!plan->inputs[i].isStepScalar)
         HPC_RETURN_IF_ERROR(
-            checkLookups(plan->inputs[i], inputs[i]).at("--data: batch " + std::to_string(batch) + " of '" + path + "'"));
+            checkLookups(plan->inputs[i], inputs[i]).at("batch " + std::to_string(batch) + " of '" + path + "'"));
   }
   return Status::success();
 }
 
 Status Batches::fill(int64_t step, std::vector<Array> &inputs) const {
+  int64_t batch = step % batches;
+  if (options.shuffleSeed)
+    batch = Permutation(batches, uint64_t(*options.shuffleSeed), 0, step / batches)(batch);
   for (size_t input = 0; input < sources.size(); ++input) {
     const plan::Port &port = plan->inputs[input];
     const Source &source = sources[input];
     if (port.isStepScalar)
       continue;
-    const std::byte *first = source.data + (step % batches) * source.batchBytes;
-    Array batch{source.dtype, port.shape, {first, first + source.batchBytes}};
+    const std::byte *first = source.data + batch * source.batchBytes;
+    Array array{source.dtype, port.shape, {first, first + source.batchBytes}};
     if (source.dtype != port.dtype) {
-      Expected<Array> converted = convert(std::move(batch), port.dtype, source.place);
+      Expected<Array> converted = convert(std::move(array), port.dtype, source.place);
       HPC_RETURN_IF_ERROR(converted.status());
-      batch = std::move(*converted);
+      array = std::move(*converted);
     }
-    inputs[input] = std::move(batch);
+    inputs[input] = std::move(array);
   }
   return Status::success();
 }
@@ -310,7 +252,7 @@ std::string Batches::findNumber(int64_t step, bool (*is)(double)) const {
 }
 
 uint64_t Batches::fingerprint() const {
-  uint64_t hash = uint64_t(batches);
+  uint64_t hash = uint64_t(batches) + uint64_t(options.shuffleSeed.value_or(-1) + 1) * 0x9E3779B97F4A7C15;
   for (const Source &source : sources)
     hash = hash * 31 + hashBytes(source.data, source.batchBytes * batches * source.isGiven);
   return hash;
@@ -323,6 +265,8 @@ std::string Batches::summary() const {
       text += between + port.name + " " + shapeText(port.shape);
       between = ", ";
     }
+  if (options.shuffleSeed)
+    text += ", shuffled by seed " + std::to_string(*options.shuffleSeed);
   char hash[32];
   std::snprintf(hash, sizeof(hash), " (%016llx)", static_cast<unsigned long long>(fingerprint()));
   return text + hash;

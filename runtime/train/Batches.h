@@ -1,12 +1,11 @@
-// The data of --data, as the inputs of one step after the other: an .npz with an array for each input, or one long
-// stream of tokens. Step s takes batch s, and starts over after the last one. The file stays mapped, and a batch is
-// converted when it is taken: memory does not grow with the data.
+// An .npz with an array for each input as the data of steps, a batch a step: in the order of the file, over and over, or in a new order each
+// epoch. The file stays mapped, and a batch is converted when it is taken: memory does not grow with the data.
 #pragma once
 
 #include "runtime/base/File.h"
-#include "runtime/base/FileKind.h"
 #include "runtime/base/Npy.h"
 #include "runtime/plan/Plan.h"
+#include "runtime/train/RowRange.h"
 #include "runtime/train/StepData.h"
 
 #include <memory>
@@ -15,15 +14,17 @@
 
 namespace hpc {
 
+struct BatchOptions {
+  std::optional<int64_t> shuffleSeed; ///< of the order; none: that of the file
+  RowRange range;                     ///< of batches
+};
+
 class Batches : public StepData {
 public:
-  /// The content decides the kind of file. An .npz: an array for each input of the plan by its name, [batches, ...shape
-  /// of the input] or one batch. A missing input with a default takes the data of that other input (labels of language
-  /// models, which the step shifts). An .npy (one dim of integers), or a file of unknown kind named .bin (16-bit,
-  /// little endian): tokens; each row takes its own piece. Tokens after the last whole batch are left out, with a note.
-  /// Whole numbers are converted to the input's type, and f64 to f32; values that do not fit are an error. `notes`:
-  /// receives facts that the user should know and that are no error.
-  static Expected<Batches> open(const plan::Plan &plan, const std::string &path, std::vector<std::string> &notes);
+  /// An array for each input of the plan by its name, [batches, ...shape of the input] or one batch. A missing input with a default takes the
+  /// data of that other input (labels of language models, which the step shifts). Whole numbers are converted to the input's type, and f64 to
+  /// f32; values that do not fit are an error. `notes`: receives facts that the user should know and that are no error.
+  static Expected<Batches> open(const plan::Plan &plan, const std::string &path, const BatchOptions &options, std::vector<std::string> &notes);
 
   int64_t count() const override { return batches; }
   Status fill(int64_t step, std::vector<Array> &inputs) const override;
@@ -41,8 +42,6 @@ private:
     std::string place; ///< for messages
   };
   Status takeArchive(std::vector<std::string> &notes);
-  Status takeStream(const NpyView &tokens, std::vector<std::string> &notes);
-  Status takeTokens(FileKind kind, std::vector<std::string> &notes);
   /// That numbers fit the plan's types, ids name rows and labels classes, in all batches, so that no step is the first to find out.
   Status checkNumbers() const;
   Status cycle(size_t input, const NpyView &array, const std::string &place);
@@ -51,6 +50,7 @@ private:
 
   const plan::Plan *plan = nullptr;
   std::string path;
+  BatchOptions options;
   MappedFile file;
   std::vector<std::unique_ptr<std::string>> unpacked; ///< arrays that do not lie in the file as they are
   int64_t batches = 0;

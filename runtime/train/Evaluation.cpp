@@ -4,6 +4,7 @@
 #include "runtime/base/ArrayElements.h"
 #include "runtime/plan/Entries.h"
 #include "runtime/plan/StepPorts.h"
+#include "runtime/train/ReadAhead.h"
 
 #include <chrono>
 #include <cmath>
@@ -61,8 +62,9 @@ Expected<EvaluationReport> Evaluation::run() {
   EvaluationReport report;
   const auto start = std::chrono::steady_clock::now();
   double sum = 0, weight = 0;
+  ReadAhead ahead(*data);
   for (int64_t batch = 0; batch < data->count(); ++batch) {
-    HPC_RETURN_IF_ERROR(data->fill(batch, inputs));
+    HPC_RETURN_IF_ERROR(ahead.take(batch, inputs));
     HPC_RETURN_IF_ERROR(session->run(entry, inputs, outputs));
     if (outputs.empty())
       continue;

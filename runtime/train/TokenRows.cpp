@@ -6,17 +6,12 @@
 #include "runtime/train/Permutation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <numeric>
 
 namespace hpc {
 
 static Status rowsUsage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
-
-static int64_t nearestRow(double fraction, int64_t rows) { return std::clamp<int64_t>(std::llround(fraction * double(rows)), 0, rows); }
-int64_t RowRange::first(int64_t rows) const { return nearestRow(begin, rows); }
-int64_t RowRange::count(int64_t rows) const { return nearestRow(end, rows) - nearestRow(begin, rows); }
 
 static std::string rowsPortText(const plan::Port &port) {
   return "input '" + port.name + "' (" + shapeText(port.shape) + " of " + name(port.dtype) + ")";

@@ -5,19 +5,12 @@
 #include "runtime/plan/Plan.h"
 #include "runtime/text/TokenArray.h"
 #include "runtime/train/Blend.h"
+#include "runtime/train/RowRange.h"
 #include "runtime/train/StepData.h"
 
 #include <optional>
 
 namespace hpc {
-
-/// Which part of all rows a run takes: those from `begin` to `end`, fractions of all, each rounded to the nearest row.
-struct RowRange {
-  double begin = 0, end = 1;
-
-  int64_t first(int64_t rows) const;
-  int64_t count(int64_t rows) const;
-};
 
 struct RowOptions {
   /// A document is a row, cut off or padded; else documents are joined and cut into rows.

@@ -88,7 +88,7 @@ bool TrainingRun::has(const std::string &stepScalar) const {
 
 Status TrainingRun::step(double learningRate, Outputs wanted) {
   const auto start = std::chrono::steady_clock::now();
-  HPC_RETURN_IF_ERROR(data->fill(now.steps, inputs));
+  HPC_RETURN_IF_ERROR(data.take(now.steps, inputs));
   readerSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!plan->inputs[i].isStepScalar)

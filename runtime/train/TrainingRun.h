@@ -4,6 +4,7 @@
 
 #include "runtime/core/Session.h"
 #include "runtime/train/LearningRate.h"
+#include "runtime/train/ReadAhead.h"
 #include "runtime/train/RunState.h"
 #include "runtime/train/StepData.h"
 
@@ -50,14 +51,14 @@ public:
 private:
   TrainingRun(const plan::Plan &plan, Session &session, const StepData &data, const LearningRate &rate,
               const RunState &state)
-      : plan(&plan), session(&session), data(&data), rate(rate), now(state) {}
+      : plan(&plan), session(&session), data(data), rate(rate), now(state) {}
   bool has(const std::string &stepScalar) const;
   Status step(double learningRate, Outputs wanted);
   void readOutputs(StepReport &report) const;
 
   const plan::Plan *plan;
   Session *session;
-  const StepData *data;
+  ReadAhead data;
   LearningRate rate;
   RunState now;
   size_t loss = 0, gradientNorm = 0;        ///< outputs of the plan

@@ -261,7 +261,7 @@ void addDataFingerprints(const Flags &flags, const Work &work, std::vector<launc
     if (weight.isInput) // as it was given
       for (uint64_t hash : weight.hashes)
         inputs = inputs * 31 + hash;
-  for (const std::optional<Batches> *batches : {&work.data.batches, &work.data.heldOut})
+  for (const std::unique_ptr<StepData> *batches : {&work.data.batches, &work.data.heldOut})
     if (*batches)
       inputs = inputs * 31 + (*batches)->fingerprint();
   // The session reports weights that cannot be opened.

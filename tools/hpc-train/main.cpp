@@ -33,6 +33,7 @@ struct Command {
 
   explicit Command(const Arguments &arguments) : arguments(arguments), flags(readRunFlags(arguments)) {
     flags.training.train = true;
+    flags.training.text.shuffle = !arguments.has("no-shuffle");
     flags.processes.deterministic = arguments.has("deterministic");
     resumes = arguments.has("resume");
     run.path = resumes ? arguments.text("resume") : arguments.has("run") ? arguments.text("run") : defaultRunFolder(arguments.text("model"));
@@ -136,7 +137,7 @@ struct Command {
       return plan.stages.empty() ? readPlan() : Status::success();
     std::string bytes;
     if (!processes || processes->process == 0) {
-      Expected<plan::Plan> made = makeTrainingPlan(arguments, run.planFolder(), !flags.training.evaluate.empty());
+      Expected<plan::Plan> made = makeTrainingPlan(arguments, run.planFolder(), flags.training.evaluates());
       HPC_RETURN_IF_ERROR(made.status());
       plan = std::move(*made);
       if (processes)

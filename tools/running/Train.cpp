@@ -65,13 +65,14 @@ Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags) {
       if (!text->empty())
         return trainingUsage(std::string(name) + " is about training; add --train");
     if (!flags.text.given.empty())
-      return trainingUsage(flags.text.given + " is about training; add --train");
+      return trainingUsage(flags.text.given[0] + " is about training; add --train");
     for (const Flag *flag : arguments.given(group::steps))
       return trainingUsage(flag->dashed() + " is about training; add --train");
     return Status::success();
   }
-  if (flags.evaluateEvery > 0 && flags.evaluate.empty())
-    return trainingUsage("--eval-every is about --evaluate=FILE; add it, or leave --eval-every out");
+  HPC_RETURN_IF_ERROR(checkTextFlags(arguments, !flags.onlyEvaluates()));
+  if (flags.evaluateEvery > 0 && !flags.evaluates())
+    return trainingUsage("--eval-every is about --evaluate=FILE or a --split; add one, or leave --eval-every out");
   if (flags.onlyEvaluates()) {
     if (!flags.gradients.empty())
       return trainingUsage("--gradients is one backward step, and --evaluate none; give one of them");
@@ -115,28 +116,42 @@ Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags) {
   return Status::success();
 }
 
+/// Of the order of the data: the checkpoint's, where the run goes on from one.
+static Expected<int64_t> seedOf(const TrainFlags &flags) {
+  if (flags.seed || flags.load.empty() || !flags.text.shuffle)
+    return flags.seed.value_or(0);
+  Expected<std::map<std::string, std::string>> metadata = checkpointMetadata(flags.load);
+  HPC_RETURN_IF_ERROR(metadata.status());
+  Expected<RunState> state = RunState::fromMetadata(*metadata, flags.load);
+  HPC_RETURN_IF_ERROR(state.status());
+  return state->seed;
+}
+
 Status openTrainData(const TrainFlags &flags, const plan::Plan &plan, const std::vector<plan::Plan> &entries, TrainData &data,
                      std::vector<std::string> &notes) {
   TextData text(flags.text);
-  auto open = [&](size_t number, const std::string &path, std::optional<Batches> &opened) -> Status {
-    const plan::Plan &entry = entries.empty() ? plan : entries[number];
-    Expected<std::string> tokens = text.tokensOf(path, entry, notes);
-    HPC_RETURN_IF_ERROR(tokens.status());
-    Expected<Batches> batches = Batches::open(entry, *tokens, notes);
-    if (batches.ok())
-      opened.emplace(std::move(*batches));
-    return batches.status();
+  Expected<int64_t> seed = seedOf(flags);
+  HPC_RETURN_IF_ERROR(seed.status());
+  auto open = [&](size_t number, const std::string &names, DataPart part, std::unique_ptr<StepData> &opened) -> Status {
+    Expected<std::unique_ptr<StepData>> data = text.open(names, entries.empty() ? plan : entries[number], part, *seed, notes);
+    if (data.ok())
+      opened = std::move(*data);
+    return data.status();
   };
   if (!flags.onlyEvaluates()) {
     HPC_RETURN_IF_ERROR(checkTrains(entries.empty() ? plan : entries[0]));
-    HPC_RETURN_IF_ERROR(open(0, flags.data, data.batches));
+    HPC_RETURN_IF_ERROR(open(0, flags.data, DataPart::Training, data.batches).at("--data"));
   }
-  if (flags.evaluate.empty())
+  if (!flags.evaluates())
     return text.checkUsed();
   Expected<size_t> entry = evaluationEntry(plan);
   HPC_RETURN_IF_ERROR(entry.status());
   data.evaluation = *entry;
-  HPC_RETURN_IF_ERROR(open(*entry, flags.evaluate, data.heldOut).at("--evaluate"));
+  // The rows for a test are for the trained model.
+  const bool isTest = flags.onlyEvaluates() && !flags.text.shares.empty() && flags.text.shares[2] > 0;
+  const bool hasFile = !flags.evaluate.empty();
+  HPC_RETURN_IF_ERROR(open(*entry, hasFile ? flags.evaluate : flags.data, isTest ? DataPart::Test : DataPart::Validation, data.heldOut)
+                          .at(hasFile ? "--evaluate" : "--split"));
   return text.checkUsed();
 }
 
@@ -155,7 +170,7 @@ uint64_t fingerprint(const TrainFlags &flags) {
   const double numbers[] = {double(flags.train), double(flags.allowJump), double(flags.steps), double(!flags.save.empty()),
                             double(!flags.gradients.empty()), rate.peak, double(rate.curve), double(rate.warmup),
                             double(rate.steps), rate.power, double(flags.seed.value_or(-1)),
-                            double(!flags.evaluate.empty()), double(flags.evaluateEvery),
+                            double(flags.evaluates()), double(flags.evaluateEvery),
                             flags.lossScale.value_or(0)};
   return hashBytes(reinterpret_cast<const std::byte *>(numbers), sizeof(numbers));
 }
@@ -166,7 +181,7 @@ static std::string normText(const StepReport &report) {
          (report.lossScale ? " with a loss scale of " + numberText(*report.lossScale) : "");
 }
 
-static Status writeGradients(const TrainFlags &flags, const Batches &data, TrainingRun &run, bool isHome) {
+static Status writeGradients(const TrainFlags &flags, const StepData &data, TrainingRun &run, bool isHome) {
   StepReport report;
   report.step = run.state().steps;
   Expected<NamedArrays> gradients = run.gradients(report);
@@ -180,7 +195,7 @@ static Status writeGradients(const TrainFlags &flags, const Batches &data, Train
 /// The printed lines, and --metrics.
 class TrainingLines : public RunObserver {
 public:
-  TrainingLines(const TrainFlags &flags, const Batches *data) : flags(flags), data(data) {}
+  TrainingLines(const TrainFlags &flags, const StepData *data) : flags(flags), data(data) {}
 
   Status started(const RunState &state) override {
     if (flags.metrics.empty())
@@ -215,7 +230,7 @@ public:
 
 private:
   const TrainFlags &flags;
-  const Batches *data; ///< null where there are no steps
+  const StepData *data; ///< null where there are no steps
   std::optional<LineFile> metrics;
 };
 
@@ -257,7 +272,7 @@ static Status compareRuns(const TrainFlags &flags, const std::map<std::string, s
 }
 
 /// From the flags, or, with --load, from the checkpoint.
-static Expected<Start> startOf(const TrainFlags &flags, const plan::Plan &plan, const Batches &data) {
+static Expected<Start> startOf(const TrainFlags &flags, const plan::Plan &plan, const StepData &data) {
   Start start{{}, configurationOf(plan, data, rateOf(flags)), {}};
   RunState &state = start.state;
   if (!flags.load.empty()) {
@@ -301,7 +316,7 @@ static Status checkUse(const TrainFlags &flags, const plan::Plan &plan) {
   return Status::success();
 }
 
-static Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &session, const Batches &data,
+static Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &session, const StepData &data,
                         Evaluation *evaluation, bool isHome) {
   HPC_RETURN_IF_ERROR(checkUse(flags, plan));
   Expected<Start> start = startOf(flags, plan, data);

@@ -21,6 +21,8 @@ struct TrainFlags {
   /// One step or many, or none and only the loss.
   bool any() const { return train || !gradients.empty() || !evaluate.empty(); }
   bool onlyEvaluates() const { return !train && !evaluate.empty(); }
+  /// Held-out rows are evaluated: those of a file, or of --split.
+  bool evaluates() const { return !evaluate.empty() || (train && !text.shares.empty() && text.shares[1] > 0); }
 };
 
 TrainFlags readTrainFlags(const Arguments &arguments);
@@ -31,9 +33,9 @@ uint64_t fingerprint(const TrainFlags &flags);
 
 /// The data of a run, and the plans of the entries that take it.
 struct TrainData {
-  std::optional<Batches> batches; ///< --data, of the session's entry 0
-  std::optional<Batches> heldOut; ///< --evaluate, of `evaluation`
-  size_t evaluation = 0;          ///< entry
+  std::unique_ptr<StepData> batches; ///< --data, of the session's entry 0
+  std::unique_ptr<StepData> heldOut; ///< --evaluate, of `evaluation`
+  size_t evaluation = 0;             ///< entry
 };
 
 /// Opens the files of the flags. `entries`: plan::planOf each entry of `plan`, none where it has none; both outlive the data. `notes` receives
