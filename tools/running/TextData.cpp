@@ -48,7 +48,7 @@ TextFlags readTextFlags(const Arguments &arguments) {
   flags.padToken = arguments.whole("pad-token");
   flags.shuffle = arguments.has("shuffle");
   flags.dropLast = arguments.has("drop-last");
-  flags.binBits = arguments.whole("bin-bits").value_or(0);
+  flags.binBits = arguments.text("bin-bits").empty() ? 0 : std::stoll(arguments.text("bin-bits"));
   flags.shares = sharesOf(arguments.text("split"));
   for (const Flag *flag : arguments.given(group::data))
     flags.given.push_back(flag->dashed());

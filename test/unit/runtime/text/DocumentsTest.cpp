@@ -150,4 +150,18 @@ TEST_F(DocumentsTest, DamagedFiles) {
   EXPECT_THAT(errorOf(folder / "none.txt"), HasSubstr("No such file"));
 }
 
+TEST_F(DocumentsTest, KindsByNameAndContent) {
+  auto kind = [&](const std::string &name, const std::string &content) { return *textKindOf(write(name, content)); };
+  EXPECT_EQ(kind("a.jsonl", "no JSON"), TextKind::Lines); // its lines are told
+  EXPECT_EQ(kind("a.txt", "{\"text\": 1}"), TextKind::Whole);
+  EXPECT_EQ(kind("a.json.zst", zstd(lines)), TextKind::Lines);
+  EXPECT_EQ(kind("a", lines), TextKind::Lines);
+  EXPECT_EQ(kind("a.md", "# Words"), TextKind::Whole);
+  EXPECT_EQ(kind("packed", gzip("Words")), TextKind::Whole);
+  EXPECT_EQ(kind("a.bin", "two letters a token"), TextKind::None);
+  EXPECT_EQ(kind("a.txt", "\x93NUMPY\x01"), TextKind::None);
+  EXPECT_EQ(kind("a", std::string("\1\0\2\0", 4)), TextKind::None);
+  EXPECT_EQ(kind("empty.jsonl", ""), TextKind::Lines);
+}
+
 } // namespace
