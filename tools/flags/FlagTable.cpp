@@ -224,6 +224,8 @@ static std::vector<Flag> makeTable() {
       {"global-batch", whole("N", 1, dist::maxDegree), "Sequences of a step, over all ranks (default: those of the model, or --micro-batch times dp)", group::run, HpcTrain},
       {"micro-batch", whole("N", 1, dist::maxDegree), "Sequences that a rank computes at once; more are added up (default: all of its own)", group::run, HpcTrain},
       {"seq", whole("N", 1, int64_t(1) << 32), "Length of a sequence, in tokens", group::run, HpcTrain},
+      {"export", oneOf({"onnx", "hf", "none"}).orElse("onnx"),
+       "The trained model at the end: onnx: trained.onnx in the folder of the run; hf: its folder hf/, which from_pretrained opens", group::run, HpcTrain},
       {"print-config", onOff(), "The flags of this call as a file for --config, and nothing else", group::run, HpcTrain},
       {"backend", oneOf({"host", "cuda"}).orElse("host"), "host: this machine's CPU; cuda: its GPUs", group::host, HpcTrain},
 

@@ -264,12 +264,8 @@ void addDataFingerprints(const Flags &flags, const Work &work, std::vector<launc
   for (const std::unique_ptr<StepData> *batches : {&work.data.batches, &work.data.heldOut})
     if (*batches)
       inputs = inputs * 31 + (*batches)->fingerprint();
-  // The session reports weights that cannot be opened.
-  Expected<Weights> weights = Weights::open(work.plan, {folderOf(flags.plan), flags.weights, flags.training.load, flags.followLinks});
   list.push_back({"inputs", inputs, "give all processes the same --input or --data"});
-  list.push_back({"weights", weights.ok() ? weights->fingerprint() : 0, "give all processes the same --weights"});
-  list.push_back({"content in its checkpoint", weights.ok() ? weights->checkpointFingerprint() : 0,
-                  "give all processes the same --load"});
+  addWeightFingerprints(flags, work.plan, folderOf(flags.plan), list);
 }
 
 /// `note`: flags that a file gave, printed by the first process. `failed`: the error of the command line.

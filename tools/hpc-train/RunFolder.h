@@ -18,6 +18,7 @@ struct RunFolder {
   std::string checkpoints() const { return path + "/checkpoints"; }
   std::string logs() const { return path + "/log"; }
   std::string trained() const { return path + "/trained.onnx"; }
+  std::string huggingFace() const { return path + "/hf"; }
 
   /// That a new run may take it: nothing is there, or an empty folder. Errors: a run, which names --resume; other files.
   Status checkNew() const;

@@ -10,6 +10,7 @@
 #include "tools/ExitCode.h"
 #include "tools/ShortenedFiles.h"
 #include "tools/hpc-train/RunFolder.h"
+#include "tools/hpc-train/TrainedExport.h"
 #include "tools/hpc-train/TrainingPlan.h"
 #include "tools/running/OpenSession.h"
 #include "tools/running/ParentProcess.h"
@@ -54,6 +55,9 @@ struct Command {
       return Status::error(ErrorKind::Usage, "--run begins a run and --resume goes on with one; leave one of them out");
     HPC_RETURN_IF_ERROR(checkRunFlags(arguments, flags));
     HPC_RETURN_IF_ERROR(checkTrainFlags(arguments, flags.training));
+    if (takesPlan() && arguments.has("export") && arguments.text("export") != "none")
+      return Status::error(ErrorKind::Usage, "--export=" + arguments.text("export") + " writes the model anew, and " + arguments.text("model") +
+                                                 " is a plan, which is no model; leave it out, and take the newest checkpoint to hpc-opt --export");
     if (takesPlan())
       for (const Flag *flag : arguments.given())
         if (!(flag->tools & HpcRun) && flag->group != group::run && flag->group != group::general)
@@ -131,6 +135,9 @@ struct Command {
     return Status::success();
   }
 
+  /// From where the plan names files of weights.
+  std::string planFolder() const { return takesPlan() ? folderOf(arguments.text("model")) : run.planFolder(); }
+
   /// By this process, or by the first one for all.
   Status makePlan(processes::Processes *processes) {
     if (takesPlan())
@@ -171,15 +178,25 @@ struct Command {
 
   Status train(processes::Processes *processes) {
     const bool isHome = !processes || processes->process == 0;
-    const std::string folder = takesPlan() ? folderOf(arguments.text("model")) : run.planFolder();
-    Expected<std::unique_ptr<Session>> session = openSession(flags, plan, folder, ranksOf(flags, plan, processes), /*traces=*/false, processes);
+    Expected<std::unique_ptr<Session>> session = openSession(flags, plan, planFolder(), ranksOf(flags, plan, processes), /*traces=*/false, processes);
     HPC_RETURN_IF_ERROR(session.status());
     HPC_RETURN_IF_ERROR((*session)->agree(isHome ? takeFolder() : Status::success()));
     HPC_RETURN_IF_ERROR((*session)->agree(isHome ? run.begin(configText(), plan) : Status::success()));
     HPC_RETURN_IF_ERROR(trainPlan(flags.training, **session, data, isHome));
+    const Status exported = isHome ? exportTrained() : Status::success();
     if (isHome)
       printNote("the run is in " + run.path);
-    return Status::success();
+    return exported;
+  }
+
+  /// --export, of the newest checkpoint.
+  Status exportTrained() const {
+    const std::string kind = arguments.text("export");
+    const std::vector<int64_t> steps = checkpointSteps(run.checkpoints());
+    if (kind == "none" || takesPlan() || steps.empty())
+      return Status::success();
+    const TrainedExport from{arguments.text("model"), checkpointPath(run.checkpoints(), steps.back()), flags.weights, arguments.text("tokenizer"), flags.followLinks};
+    return kind == "hf" ? exportTrainedFolder(from, run.huggingFace()) : exportTrainedOnnx(from, run.trained());
   }
 
   Status go(Status failed) {
@@ -196,6 +213,7 @@ struct Command {
             const std::string bytes = plan::serializePlan(plan);
             prepared.fingerprints.push_back({"plan", hashBytes(bytes.data(), int64_t(bytes.size())), "give all processes one file"});
             prepared.fingerprints.push_back({"inputs", data.batches->fingerprint(), "give all processes the same --data"});
+            addWeightFingerprints(flags, plan, planFolder(), prepared.fingerprints);
             return Status::success();
           },
           [&](processes::Processes &processes) { return train(&processes); });

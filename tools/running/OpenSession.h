@@ -20,4 +20,7 @@ RanksOfProcess ranksOf(const RunFlags &flags, const plan::Plan &plan, processes:
 Expected<std::unique_ptr<Session>> openSession(const RunFlags &flags, const plan::Plan &plan, const std::string &planFolder,
                                                const RanksOfProcess &ranks, bool traces, processes::Processes *processes);
 
+/// Hashes of the weights and the checkpoint that this process would read. The session reports those that cannot be opened.
+void addWeightFingerprints(const RunFlags &flags, const plan::Plan &plan, const std::string &planFolder, std::vector<launch::Fingerprint> &list);
+
 } // namespace hpc
