@@ -14,7 +14,7 @@ using testing::HasSubstr;
 namespace {
 
 /// Batches of 2 rows of 3 tokens, labels with -100 for none, and a mask.
-plan::Plan languageModel() {
+plan::Plan rowsModel() {
   plan::Plan plan;
   plan.inputs = {{"ids", DType::I64, {2, 3}}, {"lr", DType::F64, {}, true}, {"labels", DType::I64, {2, 3}}, {"attention_mask", DType::F32, {2, 3}}};
   plan.inputs[0].lookups = {{{0, 0}, {2, 3}, 0, 100, std::nullopt, "wte"}};
@@ -26,7 +26,7 @@ plan::Plan languageModel() {
 struct TokenRowsTest : testing::Test {
   TemporaryFolder folder;
   std::vector<std::string> notes;
-  plan::Plan plan = languageModel();
+  plan::Plan plan = rowsModel();
 
   /// Tokens first, first + 1, ... and, unless `starts` is empty, where documents begin.
   text::TokenArray file(const std::string &name, int64_t first, int64_t count, const std::vector<int64_t> &starts = {}) {
