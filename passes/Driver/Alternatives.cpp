@@ -1,7 +1,7 @@
 // Candidates with the ranks that there are come first; those with more are tried only where fewer than three fit.
 #include "passes/Driver/Alternatives.h"
 
-#include "passes/Driver/ByteSize.h"
+#include "runtime/base/ByteSize.h"
 
 #include <algorithm>
 

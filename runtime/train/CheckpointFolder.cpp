@@ -4,6 +4,7 @@
 
 #include "runtime/base/File.h"
 #include "runtime/core/CheckpointState.h"
+#include "runtime/core/TensorFiles.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -179,12 +180,12 @@ static Status checkTogether(const std::string &path, const CheckpointReader &rea
 static std::string candidatesText(const std::string &path) {
   std::error_code error;
   if (!fs::is_directory(path, error))
-    return "file";
+    return fs::exists(path, error) ? "file" : "none";
   if (isCheckpointFolder(path))
     return "checkpoint";
   std::vector<int64_t> steps = checkpointSteps(path);
   if (steps.empty())
-    return "file";
+    return hasTensorFiles(path) ? "file" : "none";
   const std::optional<int64_t> latest = stepOf(fs::read_symlink(resolvePath(path, latestName), error).string());
   std::string text = "folder";
   for (size_t i = steps.size(); i-- > 0;)
@@ -193,15 +194,17 @@ static std::string candidatesText(const std::string &path) {
   return text;
 }
 
-Expected<std::string> findCheckpoint(const std::string &path, const CheckpointReader &reader, std::vector<std::string> &notes) {
+Expected<std::optional<std::string>> findCheckpoint(const std::string &path, const CheckpointReader &reader, std::vector<std::string> &notes) {
   Expected<std::vector<std::string>> texts = tellAll(reader, candidatesText(path));
   HPC_RETURN_IF_ERROR(texts.status());
   const std::string &text = texts->front();
+  if (text == "none")
+    return std::optional<std::string>();
   if (text == "file")
-    return path;
+    return std::optional(path);
   if (text == "checkpoint") {
     HPC_RETURN_IF_ERROR(checkTogether(path, reader));
-    return path;
+    return std::optional(path);
   }
   std::string reasons;
   for (size_t begin = text.find(' '); begin != text.npos; begin = text.find(' ', begin + 1)) {
@@ -210,7 +213,7 @@ Expected<std::string> findCheckpoint(const std::string &path, const CheckpointRe
     if (status.ok()) {
       if (!reasons.empty())
         notes.push_back("--load=" + path + ": goes on from '" + candidate + "', since a later checkpoint is damaged: " + reasons);
-      return candidate;
+      return std::optional(candidate);
     }
     reasons += (reasons.empty() ? "" : "; ") + status.message();
   }

@@ -54,7 +54,8 @@ struct CheckpointReader {
 
 /// The path of the checkpoint that --load=PATH means, its files checked against their hashes: of a folder of checkpoints `latest`, or where
 /// that is damaged the newest whole one before it, with a note. Any other path is returned as it is. All processes get the same. Errors: a
-/// damaged checkpoint that was named itself; a folder of checkpoints without a whole one.
-Expected<std::string> findCheckpoint(const std::string &path, const CheckpointReader &reader, std::vector<std::string> &notes);
+/// damaged checkpoint that was named itself; a folder of checkpoints without a whole one. nullopt: nothing is there, or a folder without
+/// checkpoints or other weights.
+Expected<std::optional<std::string>> findCheckpoint(const std::string &path, const CheckpointReader &reader, std::vector<std::string> &notes);
 
 } // namespace hpc

@@ -23,8 +23,11 @@ Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &sessi
                     const std::vector<std::unique_ptr<RunObserver>> &observers, bool isHome) {
   const Telling tell{observers};
   HPC_RETURN_IF_ERROR(session.agree(tell(&RunObserver::started, run.state())));
+  Expected<std::unique_ptr<LoopSaves>> saves =
+      LoopSaves::open(options.saves, session, data, [&](const SaveReport &report) { return tell(&RunObserver::saved, report); });
+  HPC_RETURN_IF_ERROR(saves.status());
   int64_t skipped = 0;
-  while (run.state().steps < options.steps) {
+  while (run.state().steps < options.steps && !(*saves)->isStopped()) {
     Expected<StepReport> report = run.run();
     HPC_RETURN_IF_ERROR(report.status());
     Status status = tell(&RunObserver::stepped, *report, run.state());
@@ -42,6 +45,7 @@ Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &sessi
       HPC_RETURN_IF_ERROR(evaluated.status());
       HPC_RETURN_IF_ERROR(session.agree(tell(&RunObserver::evaluated, *evaluated, done - 1)));
     }
+    HPC_RETURN_IF_ERROR((*saves)->afterStep(run.state(), done == options.steps));
   }
   return session.agree(tell(&RunObserver::ended, run.state()));
 }

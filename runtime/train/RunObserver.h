@@ -2,6 +2,7 @@
 // in the process of rank 0 alone, which has the numbers of a step.
 #pragma once
 
+#include "runtime/train/Checkpoints.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/TrainingRun.h"
 
@@ -19,6 +20,8 @@ public:
   virtual Status stepped(const StepReport &report, const RunState &state) { return Status::success(); }
   /// After an evaluation; `step` is the last one before it, -1 where there was none.
   virtual Status evaluated(const EvaluationReport &report, int64_t step) { return Status::success(); }
+  /// A checkpoint is whole.
+  virtual Status saved(const SaveReport &report) { return Status::success(); }
   /// After the last step of a run that went well.
   virtual Status ended(const RunState &state) { return Status::success(); }
 };

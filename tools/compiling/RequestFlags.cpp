@@ -1,7 +1,7 @@
 // Flags that make no sense together are errors here, before anything is read.
 #include "tools/compiling/RequestFlags.h"
 
-#include "passes/Driver/ByteSize.h"
+#include "runtime/base/ByteSize.h"
 #include "runtime/base/NumberText.h"
 
 #include "llvm/ADT/StringExtras.h"

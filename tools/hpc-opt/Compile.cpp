@@ -3,7 +3,7 @@
 
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Import/OnnxImporter.h"
-#include "passes/Driver/ByteSize.h"
+#include "runtime/base/ByteSize.h"
 #include "passes/Driver/Compilation.h"
 #include "passes/Driver/ProgramText.h"
 #include "passes/Driver/SidecarReasons.h"

@@ -161,7 +161,7 @@ Status checkDestinations(const Flags &flags, int64_t process) {
   return checkSave(flags.training.save);
 }
 
-/// A checkpoint may replace the one from which the run continues.
+/// A checkpoint may replace the one from which the run continues. A folder of checkpoints has none of these files.
 Status checkFiles(const Flags &flags, const plan::Plan &plan) {
   const TrainFlags &training = flags.training;
   std::vector<NamedFile> read = {{"the plan", flags.plan}, flag("--data", training.data), flag("--evaluate", training.evaluate)};
@@ -269,7 +269,7 @@ void addDataFingerprints(const Flags &flags, const Work &work, std::vector<launc
 }
 
 /// `note`: flags that a file gave, printed by the first process. `failed`: the error of the command line.
-Status runPlan(const Flags &flags, const std::string &note, Status failed) {
+Status runPlan(Flags flags, const std::string &note, Status failed) {
   const bool isCounted = flags.backend == "null";
   Work work;
   launch::Launch launch = isCounted ? launch::Launch() : launch::detectLaunch(flags.processes.launch, flags.processes.rendezvous, ::getenv);
@@ -285,6 +285,7 @@ Status runPlan(const Flags &flags, const std::string &note, Status failed) {
         prepared.fingerprints = planFingerprints(flags);
         return Status::success();
       }, [&](processes::Processes &processes, Prepared &prepared) {
+        HPC_RETURN_IF_ERROR(findLoad(flags, &processes).status()); // first: all processes exchange texts in it
         HPC_RETURN_IF_ERROR(readData(flags, processes.process, work));
         addDataFingerprints(flags, work, prepared.fingerprints);
         return Status::success();
@@ -294,6 +295,7 @@ Status runPlan(const Flags &flags, const std::string &note, Status failed) {
   HPC_RETURN_IF_ERROR(readPlanOf(flags, 0, work));
   if (isCounted)
     return countPlan(work.entry());
+  HPC_RETURN_IF_ERROR(findLoad(flags, nullptr).status());
   HPC_RETURN_IF_ERROR(readData(flags, 0, work));
   return runWork(flags, work, nullptr);
 }

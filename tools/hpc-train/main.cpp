@@ -41,6 +41,7 @@ struct Command {
     while (run.path.size() > 1 && run.path.back() == '/')
       run.path.pop_back();
     flags.training.metrics = run.metrics();
+    flags.training.checkpoints.folder = run.checkpoints();
     if (resumes)
       flags.training.load = run.checkpoints();
   }
@@ -164,6 +165,10 @@ struct Command {
 
   /// The plan and the data.
   Status prepare(processes::Processes *processes) {
+    Expected<bool> hasCheckpoint = findLoad(flags, processes);
+    HPC_RETURN_IF_ERROR(hasCheckpoint.status());
+    if (!*hasCheckpoint)
+      flags.training.load.clear(); // the run ended before its first checkpoint
     HPC_RETURN_IF_ERROR(makePlan(processes));
     HPC_RETURN_IF_ERROR(plan::checkPlan(plan));
     for (size_t entry = 0; entry < plan.entries.size(); ++entry)

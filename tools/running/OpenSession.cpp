@@ -6,6 +6,7 @@
 #include "runtime/backend/processes/ProcessControlPlane.h"
 #include "runtime/base/Cores.h"
 #include "runtime/base/MessageText.h"
+#include "tools/ExitCode.h"
 
 namespace hpc {
 
@@ -34,6 +35,24 @@ RanksOfProcess ranksOf(const RunFlags &flags, const plan::Plan &plan, processes:
   const bool hasStages = first / plan.ranksPerStage() != last / plan.ranksPerStage();
   ranks.threads = std::max<int64_t>(1, cores * (hasStages ? 2 : 1) / ranks.own.count);
   return ranks;
+}
+
+Expected<bool> findLoad(RunFlags &flags, processes::Processes *processes) {
+  CheckpointReader reader;
+  if (processes) {
+    reader.process = processes->process;
+    reader.processes = int64_t(processes->control->introductions().size());
+    reader.exchange = [processes](const std::string &mine) { return processes->control->exchange(mine); };
+  }
+  std::vector<std::string> notes;
+  Expected<std::optional<std::string>> found = findCheckpoint(flags.training.load, reader, notes);
+  HPC_RETURN_IF_ERROR(found.status());
+  for (const std::string &note : notes)
+    if (reader.process == 0)
+      printNote(note);
+  if (*found)
+    flags.training.load = **found;
+  return found->has_value();
 }
 
 Expected<std::unique_ptr<Session>> openSession(const RunFlags &flags, const plan::Plan &plan, const std::string &planFolder,

@@ -15,6 +15,10 @@ struct RanksOfProcess {
 /// in this process, there are twice as many threads as cores.
 RanksOfProcess ranksOf(const RunFlags &flags, const plan::Plan &plan, processes::Processes *processes);
 
+/// Where --load names a folder of checkpoints, chooses the one to go on from; its files are checked. All processes call it together, and get the
+/// same. Notes are printed by the first process. A folder without any checkpoint leaves --load as it is, and the result is false.
+Expected<bool> findLoad(RunFlags &flags, processes::Processes *processes);
+
 /// Files of weights are named from `planFolder`. `traces`: also where the flags name no file for the trace. Notes about the weights are
 /// printed by the first process.
 Expected<std::unique_ptr<Session>> openSession(const RunFlags &flags, const plan::Plan &plan, const std::string &planFolder,

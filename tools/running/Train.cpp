@@ -1,6 +1,7 @@
 // A step that changed nothing is reported when it happens; a run of such steps ends, since nothing will change it.
 #include "tools/running/Train.h"
 
+#include "runtime/base/ByteSize.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
@@ -40,6 +41,14 @@ TrainFlags readTrainFlags(const Arguments &arguments) {
   flags.power = arguments.real("lr-power");
   flags.lossScale = arguments.real("loss-scale");
   flags.seed = arguments.whole("seed");
+  flags.checkpoints.folder = arguments.text("checkpoints");
+  flags.checkpoints.keep = arguments.whole("keep").value_or(flags.checkpoints.keep);
+  flags.checkpoints.keepEvery = arguments.whole("keep-every").value_or(0);
+  flags.checkpoints.isAsync = arguments.has("save-async");
+  flags.saveEvery = arguments.whole("save-every").value_or(0);
+  flags.shardSize = arguments.text("shard-size");
+  if (Expected<int64_t> bytes = parseByteSize(flags.shardSize); bytes.ok())
+    flags.checkpoints.shardBytes = *bytes;
   flags.text = readTextFlags(arguments);
   return flags;
 }
@@ -61,7 +70,8 @@ Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags) {
   HPC_RETURN_IF_ERROR(checkNumbers(flags));
   if (!flags.any()) {
     for (auto [name, text] : {std::pair("--data", &flags.data), std::pair("--metrics", &flags.metrics),
-                              std::pair("--save", &flags.save), std::pair("--load", &flags.load)})
+                              std::pair("--save", &flags.save), std::pair("--load", &flags.load),
+                              std::pair("--checkpoints", &flags.checkpoints.folder)})
       if (!text->empty())
         return trainingUsage(std::string(name) + " is about training; add --train");
     if (!flags.text.given.empty())
@@ -96,6 +106,12 @@ Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags) {
       return trainingUsage("--gradients is one backward step without an update; leave out " + flag->dashed() + ", or use --train");
     return Status::success();
   }
+  if (flags.checkpoints.folder.empty())
+    for (const char *name : {"save-every", "keep", "keep-every", "save-async", "shard-size"})
+      if (arguments.has(name))
+        return trainingUsage(std::string("--") + name + " is about --checkpoints=FOLDER; add it, or leave --" + name + " out");
+  if (Expected<int64_t> bytes = parseByteSize(flags.shardSize); !bytes.ok())
+    return trainingUsage("--shard-size=" + flags.shardSize + " " + bytes.status().message());
   if (!flags.rate)
     return trainingUsage("--train needs --lr, the learning rate");
   if (!(*flags.rate >= 0 && *flags.rate <= std::numeric_limits<float>::max()))
@@ -171,7 +187,8 @@ uint64_t fingerprint(const TrainFlags &flags) {
                             double(!flags.gradients.empty()), rate.peak, double(rate.curve), double(rate.warmup),
                             double(rate.steps), rate.power, double(flags.seed.value_or(-1)),
                             double(flags.evaluates()), double(flags.evaluateEvery),
-                            flags.lossScale.value_or(0)};
+                            flags.lossScale.value_or(0), double(!flags.checkpoints.folder.empty()), double(flags.saveEvery),
+                            double(flags.checkpoints.isAsync), double(flags.checkpoints.shardBytes)};
   return hashBytes(reinterpret_cast<const std::byte *>(numbers), sizeof(numbers));
 }
 
@@ -226,6 +243,13 @@ public:
     std::printf(", %s, %.1f ms\n", countText(report.batches, "batch", "es").c_str(), report.milliseconds);
     std::fflush(stdout);
     return metrics ? metrics->add(metricsLine(report, step)) : Status::success();
+  }
+
+  Status saved(const SaveReport &report) override {
+    std::printf("checkpoint '%s': %s in %.2f s, in which no step ran for %.3f s\n", report.path.c_str(), byteSizeText(report.bytes).c_str(),
+                report.seconds, report.stopped);
+    std::fflush(stdout);
+    return Status::success();
   }
 
 private:
@@ -338,8 +362,13 @@ static Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session
   LoopOptions options;
   options.steps = flags.steps;
   options.evaluateEvery = flags.evaluateEvery;
+  options.saves = {flags.checkpoints, flags.saveEvery, start->configuration};
   HPC_RETURN_IF_ERROR(trainingLoop(options, *run, session, data, evaluation, observers, isHome));
-  if (flags.save.empty())
+  const bool isStopped = run->state().steps < flags.steps;
+  if (isStopped && isHome)
+    printNote("a signal ended the run after " + countText(run->state().steps, "step") + " of " + std::to_string(flags.steps) +
+              "; it goes on from its last checkpoint");
+  if (flags.save.empty() || isStopped)
     return Status::success();
   std::map<std::string, std::string> metadata = run->state().toMetadata();
   metadata.merge(start->configuration);

@@ -1,6 +1,7 @@
 // Training by hpc-run: its flags, and the run from the first step to the checkpoint.
 #pragma once
 
+#include "runtime/train/Checkpoints.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/TrainingRun.h"
 #include "tools/flags/Arguments.h"
@@ -15,6 +16,9 @@ struct TrainFlags {
   int64_t evaluateEvery = 0; ///< steps; 0: after the last
   std::optional<int64_t> curveSteps; ///< default: `steps`
   std::optional<double> rate, power, lossScale;
+  CheckpointOptions checkpoints; ///< without a folder none
+  int64_t saveEvery = 0;         ///< steps; 0: after the last
+  std::string shardSize;         ///< as given
   std::optional<int64_t> seed;
   TextFlags text;
 

@@ -1,27 +1,25 @@
 // A number, then a unit.
-#include "passes/Driver/ByteSize.h"
+#include "runtime/base/ByteSize.h"
 
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Format.h"
-#include "llvm/Support/raw_ostream.h"
-
+#include <charconv>
 #include <cmath>
 
 namespace hpc {
 
 Expected<int64_t> parseByteSize(const std::string &text) {
-  llvm::StringRef rest = text;
-  llvm::StringRef number = rest.take_while([](char c) { return (c >= '0' && c <= '9') || c == '.'; });
-  llvm::StringRef unit = rest.drop_front(number.size()).trim();
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const size_t unitStart = std::min(text.find_first_not_of(' ', digits), text.size());
+  const std::string unit = text.substr(unitStart);
   double value = 0, scale = 1;
   bool isKnown = unit.empty() || unit == "B";
-  for (auto [index, letter] : {std::pair(1, 'K'), std::pair(2, 'M'), std::pair(3, 'G'), std::pair(4, 'T')})
+  for (auto [index, letter] : {std::pair(1, "K"), std::pair(2, "M"), std::pair(3, "G"), std::pair(4, "T")})
     for (auto [ending, base] : {std::pair("iB", 1024.0), std::pair("B", 1000.0)})
-      if (unit.size() >= 2 && unit.front() == letter && unit.drop_front() == ending) {
+      if (unit == std::string(letter) + ending) {
         scale = std::pow(base, index);
         isKnown = true;
       }
-  if (!isKnown || number.empty() || number.getAsDouble(value) || value * scale < 1 || value * scale >= 0x1p62)
+  const char *end = text.data() + digits;
+  if (!isKnown || digits == 0 || std::from_chars(text.data(), end, value).ptr != end || value * scale < 1 || value * scale >= 0x1p62)
     return Status::error(ErrorKind::Usage, "is no size of memory; use bytes, or a number with KiB, MiB, GiB, TiB, KB, "
                                            "MB, GB or TB, as in 24GiB");
   return int64_t(value * scale);
@@ -38,8 +36,8 @@ std::string byteSizeText(int64_t bytes) {
     value /= 1024;
     unit = next;
   }
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format(value < 10 ? "%.2f" : value < 100 ? "%.1f" : "%.0f", value) << " " << unit;
+  char text[64];
+  std::snprintf(text, sizeof(text), value < 10 ? "%.2f %s" : value < 100 ? "%.1f %s" : "%.0f %s", value, unit);
   return text;
 }
 
