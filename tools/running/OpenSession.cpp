@@ -79,7 +79,7 @@ Expected<std::unique_ptr<Session>> openSession(const RunFlags &flags, const plan
 void addWeightFingerprints(const RunFlags &flags, const plan::Plan &plan, const std::string &planFolder, std::vector<launch::Fingerprint> &list) {
   Expected<Weights> weights = Weights::open(plan, {planFolder, flags.weights, flags.training.load, flags.followLinks});
   list.push_back({"weights", weights.ok() ? weights->fingerprint() : 0, "give all processes the same --weights"});
-  list.push_back({"content in its checkpoint", weights.ok() ? weights->checkpointFingerprint() : 0, "give all processes the same checkpoint"});
+  list.push_back({"content in its checkpoint", weights.ok() ? weights->checkpointFingerprint() : 0, "give all processes the same --load (or --resume)"});
 }
 
 } // namespace hpc
