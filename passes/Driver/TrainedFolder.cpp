@@ -46,7 +46,8 @@ public:
     if (!source.pretrained.empty()) {
       Expected<TensorFiles> opened = TensorFiles::open(source.pretrained, {"the pretrained weights '" + source.pretrained + "'", {}, false});
       HPC_RETURN_IF_ERROR(opened.status());
-      pretrained.emplace(std::move(*opened));
+      if (opened->kind() == FileKind::SafeTensors || opened->kind() == FileKind::SafeTensorsIndex) // others have no names of Hugging Face
+        pretrained.emplace(std::move(*opened));
     }
     HPC_RETURN_IF_ERROR(findState());
     if (pretrained)
@@ -187,7 +188,7 @@ private:
   }
 
   Status copyFiles() {
-    static constexpr const char *ofModel[] = {"config.json", "generation_config.json"},
+    static constexpr const char *ofModel[] = {"config.json", "generation_config.json", "preprocessor_config.json"},
                                 *ofTokenizer[] = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt",
                                                   "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "chat_template.jinja", "vocab.txt"};
     bool hasConfig = false, hasTokenizer = false;
@@ -197,7 +198,7 @@ private:
         const std::string path = resolvePath(from, name);
         if (!fs::is_regular_file(path, error)) // a link of a hub's cache counts as its file
           continue;
-        any |= &name == &names[0] || names.size() > 2;
+        any = true;
         if (fs::equivalent(path, resolvePath(folder, name), error))
           continue;
         Expected<MappedFile> file = MappedFile::open(path);
@@ -206,14 +207,14 @@ private:
       }
       return Status::success();
     };
-    if (pretrained) {
+    if (!source.pretrained.empty()) {
       HPC_RETURN_IF_ERROR(copyFrom(folderAt(source.pretrained), ofModel, hasConfig));
       HPC_RETURN_IF_ERROR(copyFrom(folderAt(source.pretrained), ofTokenizer, hasTokenizer));
     }
     if (!hasTokenizer && !source.tokenizer.empty())
       HPC_RETURN_IF_ERROR(copyFrom(folderAt(source.tokenizer), ofTokenizer, hasTokenizer));
     std::error_code error;
-    if (!hasConfig && !fs::exists(resolvePath(folder, "config.json"), error))
+    if (!fs::exists(resolvePath(folder, "config.json"), error))
       notes.push_back("'" + folder + "' has no config.json, which from_pretrained needs; put the model's into it");
     return Status::success();
   }

@@ -6,7 +6,7 @@
 #include "runtime/base/Array.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/Nearest.h"
-#include "runtime/core/CheckpointFiles.h"
+#include "runtime/core/CheckpointState.h"
 #include "runtime/core/TensorNames.h"
 
 #include <filesystem>
@@ -299,12 +299,25 @@ Status TrainedModel::checkUnused(const TrainedWeights &weights) {
   return Status::success();
 }
 
+/// The hashes of the weights of a checkpoint.
+static Status checkWeights(const std::string &folder) {
+  Expected<CheckpointState> state = readCheckpointState(folder);
+  HPC_RETURN_IF_ERROR(state.status());
+  for (const CheckpointFile &file : state->files)
+    if (folderOf(file.path) == ".") // of the model
+      HPC_RETURN_IF_ERROR(checkCheckpointFile(folder, file));
+  return Status::success();
+}
+
 Expected<TrainedModel> TrainedModel::open(const std::string &path, const TrainedWeights &weights) {
   TrainedModel result;
   Expected<TensorFiles> opened = TensorFiles::open(weights.path, {weights.flag, {}, weights.followLinks});
   HPC_RETURN_IF_ERROR(opened.status());
   result.trained.emplace(std::move(*opened));
-  result.isCheckpoint = result.trained->metadata().count("steps") > 0;
+  const bool isFolder = isCheckpointFolder(weights.path);
+  if (isFolder)
+    HPC_RETURN_IF_ERROR(checkWeights(weights.path));
+  result.isCheckpoint = isFolder || result.trained->metadata().count("steps") > 0;
   HPC_RETURN_IF_ERROR(result.read(path, weights.followLinks));
   HPC_RETURN_IF_ERROR(result.matchByName(weights.flag));
   result.matchByContent();

@@ -167,8 +167,8 @@ Status Weights::openReplacement(const WeightFiles &files) {
 }
 
 /// What keeps `found`, which matched by `name`, from being a tensor of the plan; "": nothing. `isOrigin`: an exporter made the
-/// tensor of it, as far as is known by a transpose.
-std::string Weights::problemOf(size_t index, const std::string &name, const NamedTensor &found, bool isOrigin) const {
+/// tensor of it, as far as is known by a transpose. `trained`: the type in which training holds it.
+std::string Weights::problemOf(size_t index, const std::string &name, const NamedTensor &found, bool isOrigin, std::optional<DType> trained) const {
   const plan::Weight &weight = plan->weights[index];
   const std::string wanted = tensorText(weight.dtype, weight.shape), is = "tensor '" + name + "' is " + shapeText(found.shape) +
                                                                           " of " + found.typeName + ", the plan needs ";
@@ -179,7 +179,8 @@ std::string Weights::problemOf(size_t index, const std::string &name, const Name
            "be transposed)";
   if (found.shape != (isOrigin ? turned : weight.shape))
     return is + wanted + of + (weight.shape.size() == 2 && found.shape == turned ? ": it is stored transposed" : "");
-  if (!found.dtype || !isExactIn(*found.dtype, weight.dtype))
+  const bool isExact = found.dtype && isExactIn(*found.dtype, !isOrigin && trained ? *trained : weight.dtype);
+  if (!isExact)
     return is + wanted + of + (found.dtype && isFloat(*found.dtype) && isFloat(weight.dtype)
                                    ? std::string(": convert the file to ") + hpc::name(weight.dtype)
                                    : std::string());
@@ -202,6 +203,9 @@ static std::vector<std::string> namesIn(const NamedTensorMap &tensors, const pla
 
 Status Weights::resolveByName(const WeightFiles &files) {
   const NamedTensorMap &tensors = replaced->tensors();
+  std::map<std::string, DType> trained;
+  for (const SavedTensor &tensor : savedTensors(*plan))
+    trained.emplace(tensor.name, tensor.dtype);
   // A tensor that only the model's own file has is taken from there: its hashes prove it.
   std::map<int32_t, bool> isOpen;
   auto takeOwn = [&](size_t i) {
@@ -235,16 +239,20 @@ Status Weights::resolveByName(const WeightFiles &files) {
     allNames.push_back(name);
   }
   NameMatches matches = matchNames(wanted, available);
-  std::vector<std::string> problems, unread;
+  std::vector<std::string> problems, unread, kept;
   std::set<std::string> read;
   int64_t widened = 0;
   constexpr size_t mostNearest = 20; // names are compared letter by letter
   for (size_t k = 0; k < indices.size(); ++k) {
     const size_t i = indices[k];
     const plan::Weight &weight = plan->weights[i];
+    auto type = trained.find(weight.name);
+    const bool isTrained = type != trained.end();
     if (!matches.of[k]) {
-      if (takeOwn(i))
+      if (!isTrained && takeOwn(i)) {
+        kept.push_back(weight.name);
         continue;
+      }
       std::vector<std::string> near;
       if (problems.size() < mostNearest)
         near = nearestNames(weight.name, allNames);
@@ -257,7 +265,9 @@ Status Weights::resolveByName(const WeightFiles &files) {
     const NamedTensor &found = tensors.at(name);
     read.insert(name);
     const bool isOrigin = weight.isMade && matches.of[k]->name + 1 >= wanted[k].names.size();
-    std::string problem = problemOf(i, name, found, isOrigin);
+    std::string problem = problemOf(i, name, found, isOrigin, isTrained ? std::optional(type->second) : std::nullopt);
+    if (!problem.empty() && !isTrained && !isFloat(weight.dtype) && takeOwn(i)) // a mask that others save as floats
+      continue;
     for (const std::string &other : namesOf(weight)) {
       auto twin = tensors.find(other);
       if (!problem.empty() || weight.isMade || twin == tensors.end() || other == name)
@@ -277,6 +287,9 @@ Status Weights::resolveByName(const WeightFiles &files) {
     source.path = replaced->path();
     source.dtype = *found.dtype;
     source.isTransposed = isOrigin;
+    source.mayDiffer = !trained.empty() && !weight.hashes.empty();
+    for (int64_t chunk = 0; source.mayDiffer && chunk < numHashChunks(weight.bytes); ++chunk)
+      source.verified[size_t(chunk)] = 1;
     widened += source.dtype != weight.dtype;
   }
   if (!problems.empty())
@@ -285,7 +298,9 @@ Status Weights::resolveByName(const WeightFiles &files) {
   for (const std::string &note : matches.notes)
     told.push_back(place + note);
   if (widened > 0)
-    told.push_back(place + countText(widened, "tensor") + " of narrower types widened as the plan needs");
+    told.push_back(place + countText(widened, "tensor") + " of other types widened as the plan needs");
+  if (!trained.empty() && !kept.empty())
+    told.push_back(place + "it does not have " + quotedNames(kept) + ", which " + (kept.size() > 1 ? "come" : "comes") + " from the model's own file, untrained");
   for (const auto &[name, tensor] : tensors)
     if (!read.count(name))
       unread.push_back(name);

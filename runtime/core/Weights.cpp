@@ -88,7 +88,7 @@ uint64_t Weights::fingerprint() const {
   uint64_t combined = 0;
   for (size_t i = 0; i < sources.size(); ++i) {
     const plan::Weight &weight = plan->weights[i];
-    if (weight.isAbsent())
+    if (weight.isAbsent() || sources[i].mayDiffer)
       combined = fingerprintOf(sources[i].data, weight.bytes / byteSize(weight.dtype) * byteSize(sources[i].dtype), combined);
   }
   return combined;
@@ -297,7 +297,7 @@ Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, P
   const plan::Weight &weight = plan->weights[size_t(stored->weight)];
   const Source &origin = sources[size_t(stored->weight)];
   // A slice of what is stored, in its own type; all of it only where that is to be turned or to be proved.
-  const bool isWhole = origin.isTransposed || (origin.dtype != weight.dtype && !weight.hashes.empty());
+  const bool isWhole = origin.isTransposed || (origin.dtype != weight.dtype && !weight.hashes.empty() && !origin.mayDiffer);
   const DType storedType = isWhole ? weight.dtype : origin.dtype;
   const std::byte *source = origin.data;
   if (isWhole) {
@@ -313,9 +313,9 @@ Status Weights::load(const plan::Binding &binding, const plan::Buffer &buffer, P
   std::vector<std::byte> box(size_t(slice.boxBytes()));
   slice.gather(source, box.data());
   const int64_t elements = buffer.bytes / elementSize;
-  // By way of the type that the plan has for it, as if the file had it so.
+  // By way of the type that the plan has for it, as if the file had it so; training that begins from other weights keeps all their digits.
   DType from = storedType;
-  for (DType to : {weight.dtype, buffer.dtype}) {
+  for (DType to : {origin.mayDiffer ? buffer.dtype : weight.dtype, buffer.dtype}) {
     if (from != to && isExactIn(from, to)) {
       std::vector<std::byte> wide(size_t(elements * byteSize(to)));
       widen(from, box.data(), to, wide.data(), elements);

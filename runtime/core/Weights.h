@@ -27,7 +27,9 @@ class Weights {
 public:
   /// Opens the files of `plan`. `files.replacement` stands in for them: tensors by name, of the kinds of files that TensorFiles
   /// reads. Names are matched as TensorNames.h says, types may be narrower ones of which each number is exact, and all that does not
-  /// match is one error. A file without names stands in for one of the plan's only where the plan's hashes prove it.
+  /// match is one error. A file without names stands in for one of the plan's only where the plan's hashes prove it. Training may begin
+  /// from other weights than those that the plan was compiled with: what has a name in the replacement has no hashes then, and a tensor
+  /// that is not trained comes from the plan's own files where the replacement lacks it.
   /// A plan that was compiled without the content of its weights needs a replacement: there is no hash that could tell
   /// whether what happens to lie at the place of a file is meant.
   /// `files.checkpoint` has all that the plan saves (CheckpointFiles.h), by name: it goes before what bindings start with. What it
@@ -78,6 +80,7 @@ private:
     std::string path;          ///< for errors
     DType dtype = DType::F32;  ///< as stored
     bool isTransposed = false; ///< likewise: rank 2, its dims exchanged
+    bool mayDiffer = false;    ///< from what the plan was compiled with: training begins from other weights
     std::unique_ptr<std::atomic<uint8_t>[]> verified; ///< per chunk
     std::unique_ptr<Converted> converted = std::make_unique<Converted>();
   };
@@ -89,7 +92,7 @@ private:
   Status openReplacement(const WeightFiles &files);
   Status replaceByOffset(const WeightFiles &files);
   Status resolveByName(const WeightFiles &files);
-  std::string problemOf(size_t weight, const std::string &name, const NamedTensor &found, bool isOrigin) const;
+  std::string problemOf(size_t weight, const std::string &name, const NamedTensor &found, bool isOrigin, std::optional<DType> trained) const;
   Status resolveSaved(const WeightFiles &files);
   Status openSaved(const WeightFiles &files);
   Status openStates(const WeightFiles &files);

@@ -147,8 +147,7 @@ static Expected<CompileRequest> requestOf(const Arguments &arguments) {
   request.options.target = arguments.text("backend") == "host" ? "host" : request.verify ? "host,cuda" : "cuda";
   if (Expected<std::string> targets = kernelTargets(request.options.target); !targets.ok())
     return targets.status();
-  request.noWeights = arguments.has("weights");
-  if (request.noWeights && request.verify)
+  if (arguments.has("weights") && request.verify)
     return planUsage("--verify computes with the model's own weights, and --weights gives others; leave one of them out");
   return request;
 }
