@@ -55,7 +55,8 @@ void Checkpoints::addBatches(int64_t most) {
   for (int64_t each = 0; each < processes; ++each) {
     int64_t offset = 0;
     size_t number = 0;
-    for (size_t index : ShardWriter(shards, "", each).order()) {
+    const ShardWriter writer(shards, "", each);
+    for (size_t index : writer.order()) {
       const CheckpointTensor &tensor = shards.tensors()[index];
       const int64_t bytes = tensor.saved ? (tensor.bytes + 63) / 64 * 64 : 0;
       if (offset > 0 && offset > most - bytes) {
