@@ -4,6 +4,7 @@
 // does wrong later is found by finish().
 #pragma once
 
+#include "runtime/base/RankWatch.h"
 #include "runtime/base/Status.h"
 #include "runtime/core/Slice.h"
 #include "runtime/core/ThreadPool.h"
@@ -155,6 +156,8 @@ public:
 
   /// Ends all waits of all ranks of the world with `error`, unless another error was first. Called by any thread.
   virtual void fail(const Status &error) = 0;
+  /// The ranks of this process, for reports of a step that does not go on; null: they are gone. Nothing where the process is alone.
+  virtual void watch(const RankWatch *) {}
   /// Called by every process when its ranks are done, with or without errors; returns when all processes have called
   /// it. Success where all gave success and nobody failed; else one error, the same for all: the first that was given
   /// to fail(), or else that of the process with the lowest ranks. Afterwards the ranks can run again.

@@ -2,6 +2,7 @@
 // what all must know before they can talk. A backend whose data goes by an engine of its own needs no more of them.
 #pragma once
 
+#include "runtime/base/RankWatch.h"
 #include "runtime/base/Status.h"
 
 #include <cstdint>
@@ -27,6 +28,8 @@ public:
   virtual Expected<std::vector<std::string>> exchange(const std::string &mine) = 0;
   /// What to say when an engine gives `error`: why another process has gone, if one has. May wait a moment for that.
   virtual Status explain(const Status &error) const = 0;
+  /// See Backend::watch.
+  virtual void watch(const RankWatch *) {}
   /// See Backend::agree.
   virtual Status agree(const Status &mine, bool *answer) = 0;
 };

@@ -5,6 +5,7 @@
 #include "runtime/plan/PlanNames.h"
 
 #include <algorithm>
+#include <pthread.h>
 #include <tuple>
 
 namespace hpc {
@@ -258,6 +259,7 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
       continue;
     if (replays && !isForHost(instruction.action, outputTransfer.isHome()))
       continue;
+    begin(stepIndex, uint32_t(i));
     Trace::Event event{stepIndex, int32_t(i), {}, {}};
     if (options.trace)
       event.start = Trace::Clock::now();
@@ -280,9 +282,13 @@ Status Executor::runProgram(int32_t stepIndex, const std::vector<Array> &inputs,
 }
 
 Status Executor::run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted) {
+  runs.fetch_add(1, std::memory_order_relaxed);
+  if (clockid_t clock = -1; cpuClock < 0 && ::pthread_getcpuclockid(::pthread_self(), &clock) == 0)
+    cpuClock = clock;
   Status status = runStep(inputs, outputs, wanted);
   if (!status.ok())
     device.abandon();
+  here = nowhere;
   return status;
 }
 
@@ -309,9 +315,11 @@ Status Executor::runStep(const std::vector<Array> &inputs, std::vector<Array> &o
   for (int32_t step = 0; step < int32_t(stage.schedule.size()); ++step)
     HPC_RETURN_IF_ERROR(runProgram(step, inputs, outputs, wanted, replays));
   HPC_RETURN_IF_ERROR(device.launch());
+  begin(0, BringingOutputs);
   Status status = outputTransfer.finish(outputs);
   if (!status.ok())
     return status.at("rank " + std::to_string(place.rank) + ", bringing outputs to rank 0");
+  begin(0, AwaitingDevice);
   return device.finish();
 }
 

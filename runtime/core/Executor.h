@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/Array.h"
+#include "runtime/base/RankWatch.h"
 #include "runtime/core/Arena.h"
 #include "runtime/core/Backend.h"
 #include "runtime/core/OutputTransfer.h"
@@ -11,6 +12,7 @@
 #include "runtime/core/WeightPacking.h"
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -56,7 +58,25 @@ public:
   /// process of rank 0 alone. All ranks of the world are asked for the same.
   Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
 
+  // Where the rank is; by any thread.
+
+  /// Changes with each instruction, and while one computes.
+  uint64_t progress() const;
+  bool waitsForDevice() const;
+  RankPosition position() const;
+
 private:
+  /// In the place of an instruction's number.
+  enum Position : uint32_t { BringingOutputs = 0xfffffffd, AwaitingDevice = 0xfffffffe };
+  static constexpr uint64_t nowhere = ~uint64_t(0);
+  void begin(int32_t scheduleStep, uint32_t instruction) {
+    here.store(uint64_t(uint32_t(scheduleStep)) << 32 | instruction, std::memory_order_relaxed);
+  }
+  /// Null where it is at none.
+  const plan::Instruction *instructionAt(uint64_t place) const;
+  std::string groupText(const plan::Collective &collective) const;
+  std::string waitText(const plan::Action &action, int64_t microBatch) const;
+
   /// What is known of an instruction before the run.
   struct Prepared {
     KernelHandle kernel = nullptr;
@@ -96,6 +116,9 @@ private:
   std::vector<std::pair<const plan::Kernel *, Prepared *>> varying; ///< kernels with scalars that vary by step
   bool varies = false;                         ///< the place of some copy does
   OutputTransfer outputTransfer;
+  std::atomic<uint64_t> here{nowhere}; ///< the schedule's step, and the instruction
+  std::atomic<uint32_t> runs{0};
+  std::atomic<int32_t> cpuClock{-1}; ///< of the rank's thread
 };
 
 } // namespace hpc

@@ -31,6 +31,7 @@ Session::Session(const plan::Plan &plan, std::unique_ptr<Backend> backend, Sessi
 }
 
 Session::~Session() {
+  backend->watch(nullptr);
   task = nullptr;
   generation.add(1);
   release(ranks.front());
@@ -152,6 +153,7 @@ Expected<std::unique_ptr<Session>> Session::create(const plan::Plan &plan, std::
                                                std::to_string(worldSize - 1));
   std::unique_ptr<Session> session(new Session(plan, std::move(backend), std::move(options)));
   HPC_RETURN_IF_ERROR(session->backend->agree(session->start()));
+  session->backend->watch(session.get());
   return session;
 }
 
@@ -177,13 +179,18 @@ Status Session::run(size_t number, const std::vector<Array> &inputs, std::vector
     lastRun = number;
     if (!recorders.empty())
       recorders[number].begin();
+    stepEntry = number;
+    stepState = StepState::Running;
     isRunning = true;
     onAllRanks([&](Rank &rank) { return rank.executors[number]->run(inputs, outputs, wanted); });
     isRunning = false;
+    stepState = StepState::Done;
   } else {
     backend->fail(status); // the other processes' ranks may be waiting for ours
   }
-  return backend->agree(status);
+  status = backend->agree(status);
+  stepState = StepState::None;
+  return status;
 }
 
 Expected<bool> Session::any(bool mine) {
@@ -196,6 +203,33 @@ Expected<std::vector<Array>> Session::run(const std::vector<Array> &inputs, Outp
   std::vector<Array> outputs;
   HPC_RETURN_IF_ERROR(run(inputs, outputs, wanted));
   return outputs;
+}
+
+std::optional<uint64_t> Session::progress() const {
+  if (stepState != StepState::Running)
+    return std::nullopt;
+  uint64_t all = 0;
+  for (const Rank &rank : ranks)
+    all = all * 31 + rank.executors[stepEntry]->progress();
+  return all;
+}
+
+bool Session::waitsForDevice() const {
+  return stepState == StepState::Running && std::any_of(ranks.begin(), ranks.end(), [&](const Rank &rank) { return rank.executors[stepEntry]->waitsForDevice(); });
+}
+
+std::vector<RankPosition> Session::positions() const {
+  std::vector<RankPosition> list;
+  const int64_t step = stepNumber;
+  const StepState state = stepState;
+  const std::string what = stepEntry > 0 ? "entry '" + plan.entries[stepEntry].name + "', " : step >= 0 ? "step " + std::to_string(step) + ", " : "";
+  for (const Rank &rank : ranks) {
+    list.push_back(state == StepState::Running ? rank.executors[stepEntry]->position()
+                   : state == StepState::Done  ? RankPosition{rank.place.rank, true, "its part is done"}
+                                               : RankPosition{rank.place.rank, false, "not begun"});
+    list.back().text = what + list.back().text;
+  }
+  return list;
 }
 
 int64_t Session::peakBytesPerRank() const {

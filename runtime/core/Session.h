@@ -28,7 +28,7 @@ struct SessionOptions {
   Observer observer;
 };
 
-class Session {
+class Session : private RankWatch {
 public:
   /// Loads code, makes the ranks' threads and binds their weights. The plan must have passed plan::checkPlan and
   /// outlive the session. Like run(), it waits for the processes of the other ranks, and what fails in one of them
@@ -47,6 +47,8 @@ public:
   }
   /// The same of an entry of the plan, by its number; the others run the first. Inputs and outputs stand in the entry's order.
   Status run(size_t entry, const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted = Outputs::All);
+  /// The number of the run after this, where it is a training step; -1: it is none. For reports of ranks that do not go on.
+  void nameStep(int64_t step) { stepNumber = step; }
   /// The plan that an entry is (plan::planOf); of a plan without entries, the plan.
   const plan::Plan &entry(size_t number) const { return entryPlans.empty() ? plan : entryPlans[number]; }
 
@@ -83,6 +85,10 @@ public:
   const Trace *trace() const { return recorders.empty() ? nullptr : &recorders[lastRun]; }
 
 private:
+  std::optional<uint64_t> progress() const override;
+  bool waitsForDevice() const override;
+  std::vector<RankPosition> positions() const override;
+
   /// What a rank's thread owns, made and destroyed on that thread.
   struct Rank {
     RankPlace place;
@@ -125,6 +131,11 @@ private:
   WaitWord generation;                ///< each task is one more
   WaitWord busy;                      ///< threads that are at the task
   int spins = 0;                      ///< as for WaitWord::waitWhile
+  std::atomic<size_t> stepEntry{0};
+  std::atomic<int64_t> stepNumber{-1};
+  /// Done: other processes may still be in it.
+  enum class StepState : uint8_t { None, Running, Done };
+  std::atomic<StepState> stepState{StepState::None};
   bool isRunning = false; ///< the task is a step, in which ranks wait for each other
 };
 

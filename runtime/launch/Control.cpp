@@ -18,10 +18,11 @@ constexpr size_t frameLimit = 64 << 20;
 constexpr auto graceOfLost = 700ms, graceOfFailed = 3000ms;
 
 Control::Control(int64_t process, Joined given, ControlOptions options)
-    : process(process), joined(std::move(given)), options(std::move(options)), done(joined.introductions.size()), given(joined.introductions.size()) {
+    : process(process), joined(std::move(given)), options(std::move(options)), done(joined.introductions.size()), given(joined.introductions.size()),
+      stall(this->options.stallTimeout) {
   for (size_t i = 0; i < joined.connections.size(); ++i)
     if (joined.connections[i].isOpen())
-      peers.push_back({i, std::move(joined.connections[i]), std::move(joined.received[i]), {}, Clock::now(), false});
+      peers.push_back({i, std::move(joined.connections[i]), std::move(joined.received[i]), {}, Clock::now()});
   wakeUp = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   thread = std::thread([this] { work(); });
 }
@@ -51,7 +52,7 @@ void Control::send(FrameType type, const std::string &payload, const Peer *excep
 
 void Control::send(FrameType type, const Status &status, const Peer *except) {
   WireWriter writer;
-  if (type != FrameType::Heartbeat && type != FrameType::Goodbye)
+  if (type != FrameType::Ask && type != FrameType::Goodbye)
     writer.status(status);
   send(type, writer.content, except);
 }
@@ -89,8 +90,13 @@ void Control::drop(Peer &peer, const std::string &why) {
 void Control::receive(Peer &peer, const Frame &frame) {
   WireReader reader(frame.payload);
   switch (frame.type) {
-  case FrameType::Heartbeat:
+  case FrameType::Heartbeat: {
+    const bool isInStep = reader.number(1) != 0;
+    peer.onDevice = reader.number(1) != 0;
+    const uint64_t progress = reader.number();
+    peer.progress = isInStep ? std::optional<uint64_t>(progress) : std::nullopt;
     return;
+  }
   case FrameType::Goodbye:
     peer.saidGoodbye = true;
     return;
@@ -134,6 +140,20 @@ void Control::receive(Peer &peer, const Frame &frame) {
       while (reader.ok() && told->size() < joined.introductions.size())
         told->push_back(reader.text());
       changed.notify_all();
+    }
+    return;
+  case FrameType::Ask:
+    sendPositions();
+    return;
+  case FrameType::Positions:
+    if (census) {
+      std::vector<RankPosition> &list = census->answers[peer.process].emplace();
+      for (uint64_t left = reader.number(); left > 0 && reader.ok(); --left) {
+        RankPosition &position = list.emplace_back();
+        position.rank = int64_t(reader.number());
+        position.waits = reader.number(1) != 0;
+        position.text = reader.text();
+      }
     }
     return;
   case FrameType::Proof:
@@ -213,19 +233,23 @@ void Control::work() {
     lock.lock();
     const Clock::time_point now = Clock::now();
     // This process itself was stopped: data of the others is still to be read before any of them counts as silent.
-    if (now - last > 1s)
+    if (now - last > 1s) {
       for (Peer &peer : peers)
         peer.heard += now - last;
+      stall.skip(now - last);
+    }
     last = now;
     if (now - beat >= heartbeat) {
       beat = now;
-      send(FrameType::Heartbeat, Status::success());
+      sendHeartbeat();
     }
     for (Peer &peer : peers) {
       if (peer.socket.isOpen())
         exchange(peer);
       checkSilence(peer, now);
     }
+    if (isHub())
+      checkStall(now);
     if (unheard && failureCalled) {
       Status error = *unheard;
       unheard.reset();

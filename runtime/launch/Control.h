@@ -2,7 +2,9 @@
 // a step. A star around process 0. A silent process counts as lost, and then all end: no process waits for ever.
 #pragma once
 
+#include "runtime/base/RankWatch.h"
 #include "runtime/launch/Join.h"
+#include "runtime/launch/StallClock.h"
 
 #include <condition_variable>
 #include <functional>
@@ -19,6 +21,10 @@ struct ControlOptions {
   /// Called on a thread of Control's when another process has failed and this one does not come to agree(): its ranks
   /// compute something long. Should end the process. May be empty.
   std::function<void(const Status &)> abandon;
+  /// See StallClock.
+  std::chrono::milliseconds stallTimeout{30000};
+  /// Called in process 0 with the table of all ranks before a stalled step fails. May be empty.
+  std::function<void(const std::string &)> tell;
 };
 
 class Control {
@@ -34,6 +40,10 @@ public:
   Status introduce(const Introduction &mine);
   /// `called` hears of the first failure of each step, on a thread of Control's. It replaces the one before.
   void onFailure(std::function<void(const Status &)> called);
+
+  /// The ranks of this process, watched until the next call; null: they are gone. When no rank of any process goes on, process 0 collects where
+  /// all are, and the step fails with the ranks that the others wait for.
+  void watch(const RankWatch *ranks);
 
   /// A rank of this process has failed; the others hear of it, unless another error was first.
   void fail(const Status &error);
@@ -57,6 +67,13 @@ private:
     std::string received, pending;
     Clock::time_point heard;
     bool saidGoodbye = false;
+    std::optional<uint64_t> progress = std::nullopt; ///< RankWatch's
+    bool onDevice = false;
+  };
+  /// Answers to Ask, in process 0.
+  struct Census {
+    Clock::time_point asked;
+    std::vector<std::optional<std::vector<RankPosition>>> answers; ///< by process
   };
   bool isHub() const { return process == 0; }
   void work();
@@ -66,6 +83,10 @@ private:
   void drop(Peer &peer, const std::string &why);
   void note(const Status &error, bool isLost);
   void conclude();
+  void sendHeartbeat();
+  void sendPositions();
+  void checkStall(Clock::time_point now);
+  void concludeCensus(Clock::time_point now);
   void tellTexts();
   void send(FrameType type, const Status &status, const Peer *except = nullptr);
   void send(FrameType type, const Status &status, bool answer);
@@ -89,6 +110,9 @@ private:
   std::optional<Status> unheard; ///< a failure that onFailure's callback has not received
   Clock::time_point failedAt;
   std::function<void(const Status &)> failureCalled;
+  const RankWatch *watched = nullptr;
+  StallClock stall;              ///< process 0 alone, as the next
+  std::optional<Census> census;
   bool inAgree = false, leaving = false;
   bool orderly = false; ///< a process has left in order: no reason to abandon current work
   int wakeUp = -1;      ///< eventfd

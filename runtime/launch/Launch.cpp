@@ -275,6 +275,7 @@ private:
   Status follow(const Claim &chosen, Launch &launch) const {
     Launch found;
     found.by = chosen.launcher->name;
+    found.claim = chosen.text();
     found.process = chosen.process;
     found.processes = chosen.count;
     found.kind = chosen.launcher->byMpi ? LaunchKind::Mpi : LaunchKind::Environment;

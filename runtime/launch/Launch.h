@@ -20,7 +20,7 @@ struct Launch {
   /// An error: this process has no certain number. If `kind` is Environment the others can still receive the error.
   Status status;
   LaunchKind kind = LaunchKind::None;
-  std::string by; ///< names the variables that were followed, for messages
+  std::string by, claim; ///< the launcher, and its variables "RANK=1 and WORLD_SIZE=2", for messages
   /// This one and how many. For Mpi the environment's numbers, which MPI has to confirm; 0 processes: not known.
   int64_t process = 0, processes = 1;
   std::string host; ///< of the rendezvous; may be empty for Mpi

@@ -76,7 +76,7 @@ enum class FrameType : uint8_t {
   Proof,     ///< of the secret, by the rendezvous
   Refused,   ///< a text: why this process may not join
   Welcome,   ///< a status, then everybody's introduction
-  Heartbeat, ///< nothing
+  Heartbeat, ///< whether ranks of this process are in a step, whether one waits for its device, and their progress
   Failed,    ///< a status: a rank has failed; the step is over, the processes live
   Lost,      ///< a status: a process has vanished; there will be no other step
   Done,      ///< a status and an answer: the ranks of this process are done with the step
@@ -84,6 +84,8 @@ enum class FrameType : uint8_t {
   Goodbye,   ///< the process ends in order
   Text,      ///< a text that all processes shall have
   Texts,     ///< the texts of all processes, by process
+  Ask,       ///< nothing: where are the ranks of this process?
+  Positions, ///< of each rank: its number, whether it waits, a text
 };
 
 constexpr size_t frameHead = 5;

@@ -99,6 +99,7 @@ Status TrainingRun::step(double learningRate, Outputs wanted) {
     else
       inputs[i].as<float>()[0] = float(value);
   }
+  session->nameStep(now.steps);
   return session->run(inputs, outputs, wanted);
 }
 

@@ -221,6 +221,8 @@ static std::vector<Flag> makeTable() {
        "Number of times that all of --processes (default: 1) start again, from the newest checkpoint, after one has died", group::processes, HpcRun | HpcTrain},
       {"peer-timeout", realFromZero("SECONDS", /*zeroToo=*/true).orElse("3.5"),
        "Seconds after which a process that is not heard of counts as lost; 0: never", group::processes, HpcRun | HpcTrain},
+      {"stall-timeout", realFromZero("SECONDS", /*zeroToo=*/true).orElse("30"),
+       "Seconds without progress of any rank, beyond the longest such pause so far, after which a step fails; 0: never", group::processes, HpcRun | HpcTrain},
       {"deterministic", onOff(),
        "With several processes of several ranks each, or several GPUs: sums in the order of the ranks, for the same bits as in one process",
        group::processes, HpcRun},

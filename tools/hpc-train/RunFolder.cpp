@@ -17,6 +17,8 @@ Status RunFolder::checkNew() const {
     return Status::error(ErrorKind::Usage, "--run=" + path + ": there is a run in it; hpc-train --resume=" + path +
                                                " goes on with it, or name another folder");
   const bool isFolder = fs::is_directory(path, error);
+  if (fs::exists(path + "/lock", error))
+    HPC_RETURN_IF_ERROR(RunLock::take(path).status());
   if (fs::exists(path, error) && (!isFolder || !fs::is_empty(path, error)))
     return Status::error(ErrorKind::Usage, "--run=" + path + (isFolder ? ": the folder has other files in it" : ": is no folder") + "; name a new one");
   return Status::success();

@@ -169,6 +169,8 @@ Expected<std::unique_ptr<processes::Processes>> meet(const launch::Launch &launc
     return all.status();
   launch::ControlOptions control;
   control.peerTimeout = std::chrono::milliseconds(int64_t(std::ceil(flags.peerTimeout * 1000)));
+  control.stallTimeout = std::chrono::milliseconds(int64_t(std::ceil(flags.stallTimeout * 1000)));
+  control.tell = [](const std::string &text) { printNote(text); };
   control.abandon = [](const Status &error) { endWith(error.at("on host " + launch::hostName())); };
   joined->control = std::make_unique<launch::Control>(joined->process, std::move(*all), std::move(control));
   return joined;

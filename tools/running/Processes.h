@@ -10,7 +10,7 @@ namespace hpc {
 /// The flags that concern the other processes.
 struct ProcessFlags {
   std::string launch = "auto", rendezvous;
-  double peerTimeout = 3.5; ///< seconds
+  double peerTimeout = 3.5, stallTimeout = 30; ///< seconds
   bool deterministic = false;
 };
 

@@ -23,6 +23,8 @@ RunFlags readRunFlags(const Arguments &arguments) {
   flags.processes.launch = arguments.text("launch");
   flags.processes.rendezvous = arguments.text("rendezvous");
   flags.processes.peerTimeout = *arguments.real("peer-timeout");
+  // A debugger that may stop a process may stop a step.
+  flags.processes.stallTimeout = flags.processes.peerTimeout > 0 || arguments.has("stall-timeout") ? *arguments.real("stall-timeout") : 0;
   flags.processes.deterministic = arguments.has("deterministic");
   flags.start = readStartFlags(arguments);
   return flags;

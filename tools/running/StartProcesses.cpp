@@ -203,8 +203,8 @@ private:
       return Status::success();
     if (!outer.status.ok())
       return outer.status.at("--processes=" + std::to_string(flags.processes));
-    return startUsage("--processes=" + std::to_string(flags.processes) + " starts processes, and " + outer.by +
-                      " says that this one was started as one of several; leave --processes out, or unset those variables");
+    return startUsage("--processes=" + std::to_string(flags.processes) + " starts processes, and " + outer.claim + " (" + outer.by +
+                      ") say that this process is one of several; leave --processes out, or unset those variables");
   }
 
   std::string logOf(int64_t rank) const { return flags.logs.empty() ? "" : flags.logs + "/workerlog." + std::to_string(rank); }
@@ -362,7 +362,7 @@ private:
         why += "; process " + std::to_string(says->rank) + ": " + text.substr(text.find("]: ") + 3);
       outcome = {isSignal && isTerminated ? 128 + WTERMSIG(*failed.ended) : 1, toolName() + ": error[io]: " + why, true};
     }
-    if (!flags.logs.empty())
+    if (!flags.logs.empty() && outcome.isWorthAgain)
       outcome.why += "; logs: " + flags.logs + "/workerlog.*";
     return outcome;
   }

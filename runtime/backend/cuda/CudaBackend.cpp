@@ -141,6 +141,10 @@ public:
       ncclWorld->giveUp(verdict);
     return renewed.ok() ? verdict : renewed;
   }
+  void watch(const RankWatch *watched) override {
+    if (plane)
+      plane->watch(watched);
+  }
   Expected<std::vector<std::string>> exchange(const std::string &mine) override { return plane->exchange(mine); }
   bool reachesOwners() const override { return !ncclWorld; }
 

@@ -32,6 +32,7 @@ public:
       world->fail(error);
   }
   Status agree(const Status &mine, bool *answer) override { return world ? world->agree(mine, answer) : mine; }
+  void watch(const RankWatch *ranks) override { processes.control->watch(ranks); }
   Expected<std::vector<std::string>> exchange(const std::string &mine) override { return processes.control->exchange(mine); }
 
 private:

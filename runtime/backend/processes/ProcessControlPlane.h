@@ -19,6 +19,7 @@ public:
   Expected<std::vector<std::string>> exchange(const std::string &mine) override {
     return processes.control->exchange(mine);
   }
+  void watch(const RankWatch *ranks) override { processes.control->watch(ranks); }
   Status explain(const Status &error) const override;
   Status agree(const Status &mine, bool *answer) override;
 
