@@ -18,24 +18,28 @@ done
 [ -x "$build/bin/hpc-run" ] || { echo "test-gpu.sh: there is no $build/bin/hpc-run; build first (tools/setup.sh), or name the build folder" >&2; exit 1; }
 shared="$here/../shared/models"
 
-# A folder a model, with its file, weights, inputs and plans: DTYPE-tpN-ppN.plan for host and GPU. The card's results are compared with the host's f32
-# of one rank, so that plan exists. gpt2-tiny divides evenly, gpt2-odd (5 heads, 3 layers) by nothing.
-compile_model() { # folder, model, layouts "tp pp" ...
-  local folder="$1/$2" model="$2" layout tp pp mb dtype
-  shift 2
-  mkdir -p "$folder" && cp "$here/models/$model/"dynamo-eager-op18.onnx* "$folder/" && cp "$here/models/$model/inputs_1.npz" "$folder/inputs.npz" || return 1
+# A folder a model, with its file, weights, inputs and plans: DTYPE-tpN-ppN[-NAME].plan for host and GPU. The card's results are compared with the host's
+# f32 of one rank, so that plan exists. gpt2-tiny divides evenly, gpt2-odd (5 heads, 3 layers) by nothing.
+compile_model() { # folder, model, file, inputs, dims, layouts "tp pp [DTYPES [NAME FLAG]]" ...
+  local folder="$1/$2" path="$here/models/$2" file="$3" dims="$5" layout tp pp dtypes name flag mb dtype
+  mkdir -p "$folder" && cp "$path/$file"* "$folder/" && cp "$path/$4" "$folder/inputs.npz" || return 1
+  shift 5
   for layout in "$@"; do
-    read -r tp pp <<<"$layout"
+    read -r tp pp dtypes name flag <<<"$layout"
     mb=1 && [ "$pp" -gt 1 ] && mb=2
-    for dtype in model bf16; do
-      "$build/bin/hpc-opt" "$folder/dynamo-eager-op18.onnx" --target=host,cuda --dtype="$dtype" --tp="$tp" --pp="$pp" --micro-batches="$mb" \
-        --dim batch_size=4 --dim sequence_length=33 -o "$folder/${dtype/model/f32}-tp$tp-pp$pp.plan" || return 1
+    for dtype in ${dtypes:-model bf16}; do
+      # shellcheck disable=SC2086 # several flags, or none
+      "$build/bin/hpc-opt" "$folder/$file" --target=host,cuda --dtype="$dtype" --tp="$tp" --pp="$pp" --micro-batches="$mb" $dims $flag \
+        -o "$folder/${dtype/model/f32}-tp$tp-pp$pp${name:+-$name}.plan" || return 1
     done
   done
 }
+compile_gpt2() { # folder, model, layouts
+  compile_model "$1" "$2" dynamo-eager-op18.onnx inputs_1.npz "--dim batch_size=4 --dim sequence_length=33" "${@:3}"
+}
 
 # Models at full size, compiled without their weights, which the machine with the card makes by fill.py: 16 x 1024 tokens in bf16, whose result is the
-# next token of each; and, where the true logits are known, 2 x 64 tokens in both types.
+# next token of each; and, where the true logits are known, 2 x 64 tokens in both types, and training steps of 8 x 1024 in bf16.
 compile_speed() { # folder
   local name copy
   for name in gpt2-124m gpt2-1558m; do
@@ -49,37 +53,44 @@ compile_speed() { # folder
         "$build/bin/hpc-opt" "$copy" --target=cuda --dtype="$dtype" --no-weights --dim batch_size=2 --dim sequence_length=64 \
           -o "$1/$name/${dtype/model/f32}.plan" || return 1
       done
-      rm "$copy"
+      "$build/bin/hpc-opt" "$copy" --train --optimizer=adamw --target=cuda --dtype=bf16 --no-weights --dim batch_size=8 --dim sequence_length=1024 \
+        -o "$1/$name/training.plan" && "$build/bin/hpc-plan" "$1/$name/training.plan" --json >"$1/$name/training.json" && rm "$copy" || return 1
     fi
   done
   cp "$shared/fill.py" "$1/"
 }
 
-# Training steps of the small models, forward, backward and update: a pipeline, copies of the data, states cut over them.
-compile_training() { # folder
-  local model dtype layout tp pp dp zero
-  for model in gpt2-tiny gpt2-odd; do
-    mkdir -p "$1/$model" && cp "$here/models/$model/"dynamo-eager-op18.onnx* "$1/$model/" && cp "$here/models/$model/inputs_1.npz" "$1/$model/inputs.npz" || return 1
-    for dtype in model bf16; do
-      for layout in "1 1 1 0" "2 2 2 0" "2 2 2 1"; do
-        [ "$model" = gpt2-odd ] && [ "$layout" != "2 2 2 1" ] && continue
-        [ "$model" = gpt2-tiny ] && [ "$layout" = "2 2 2 1" ] && continue
-        read -r tp pp dp zero <<<"$layout"
-        "$build/bin/hpc-opt" "$1/$model/dynamo-eager-op18.onnx" --train --optimizer=adamw --target=host,cuda --dtype="$dtype" --tp="$tp" --pp="$pp" --dp="$dp" --zero="$zero" \
-          --schedule=1f1b --micro-batches=2 --dim batch_size=4 --dim sequence_length=33 -o "$1/$model/${dtype/model/f32}-tp$tp-pp$pp-dp$dp-zero$zero.plan" || return 1
-      done
-    done
+# Training steps of the small models, forward, backward and update: a pipeline, copies of the data, states and parameters cut over them, fp16 with its
+# scaled loss, dropout, whose masks are the same everywhere.
+compile_training() { # folder, cases "MODEL FILE DATA DTYPE tp pp dp zero" ...
+  local folder model file data dtype tp pp dp zero item from
+  for item in "${@:2}"; do
+    read -r model file data dtype tp pp dp zero <<<"$item"
+    from="$here/models/$model" && [ -e "$from/$file" ] || from="$shared/$model"
+    [ -e "$from/$file" ] || { echo "test-gpu.sh: there is no $from/$file, so no plan of it"; continue; }
+    folder="$1/$model$([ "$data" = inputs_1.npz ] || echo -dropout)" && mkdir -p "$folder" && cp "$from/$file"* "$folder/" && cp "$from/$data" "$folder/inputs.npz" || return 1
+    "$build/bin/hpc-opt" "$folder/$file" --train --optimizer=adamw --target=host,cuda --dtype="$dtype" --tp="$tp" --pp="$pp" --dp="$dp" --zero="$zero" --schedule=1f1b \
+      --micro-batches=2 --dim batch_size=4 --dim sequence_length="$([ "$data" = inputs_1.npz ] && echo 33 || echo 32)" \
+      -o "$folder/${dtype/model/f32}-tp$tp-pp$pp-dp$dp-zero$zero.plan" || return 1
   done
 }
 
 compile() { # folder
+  local tiny="gpt2-tiny dynamo-eager-op18.onnx inputs_1.npz" odd="gpt2-odd dynamo-eager-op18.onnx inputs_1.npz" dropout="gpt2-odd torchscript-op17-dropout.onnx train_tokens.npz"
+  local image=(model.onnx inputs_0.npz "--dim batch=4")
   if [ -n "$few" ]; then
-    compile_model "$1/models" gpt2-tiny "1 1" "1 4" && compile_model "$1/models" gpt2-odd "1 1" "2 2" && compile_training "$1/training"
+    compile_gpt2 "$1/models" gpt2-tiny "1 1" "1 4" && compile_gpt2 "$1/models" gpt2-odd "1 1" "2 2" "2 2 fp16" "4 1 model 2d --tp-layout=2d:2x2" &&
+      compile_training "$1/training" "$tiny model 1 1 1 0" "$tiny bf16 2 2 2 0" "$odd model 2 2 2 1" "$odd fp16 1 1 2 3" "$dropout model 2 1 2 0"
     return
   fi
-  compile_model "$1/models" gpt2-tiny "1 1" "2 1" "4 1" "1 2" "2 2" "4 2" "1 4" "2 4" "4 4" || return 1
-  compile_model "$1/models" gpt2-odd "1 1" "3 1" "2 2" || return 1
-  compile_training "$1/training" || return 1
+  compile_gpt2 "$1/models" gpt2-tiny "1 1" "2 1" "4 1" "1 2" "2 2" "4 2" "1 4" "2 4" "4 4" || return 1
+  compile_gpt2 "$1/models" gpt2-odd "1 1" "3 1" "2 2" "1 1 fp16" "2 2 fp16" "4 1 model 2d --tp-layout=2d:2x2" "4 1 bf16 2d --tp-layout=2d:2x2" \
+    "1 1 model deterministic --deterministic" "2 2 model deterministic --deterministic" || return 1
+  compile_model "$1/models" decoder model.onnx inputs_0.npz "--dim batch=2 --dim time=9" "1 1" "2 2" "4 1 model 2d --tp-layout=2d:2x2" || return 1
+  compile_model "$1/models" resnet "${image[@]}" "1 1" "2 2" && compile_model "$1/models" vit "${image[@]}" "1 1" "2 2" || return 1
+  compile_model "$1/models" mlp dynamo-op18.onnx inputs_0.npz "--dim batch=6" "1 1" "2 2" "4 1 model 2d --tp-layout=2d:2x2" || return 1
+  compile_training "$1/training" "$tiny model 1 1 1 0" "$tiny bf16 1 1 1 0" "$tiny model 2 2 2 0" "$tiny bf16 2 2 2 0" "$odd model 2 2 2 1" "$odd bf16 2 2 2 1" \
+    "$odd model 2 1 2 3" "$odd bf16 2 1 2 3" "$tiny fp16 2 2 1 0" "$odd fp16 1 1 1 0" "$dropout model 1 1 1 0" "$dropout bf16 2 2 1 0" "$dropout model 2 1 2 3" || return 1
   if [ -d "$shared" ]; then
     compile_speed "$1/speed"
   else
