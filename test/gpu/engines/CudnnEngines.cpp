@@ -1,5 +1,5 @@
 // Asks cuDNN's own library, for a card that is described in its JSON, whether it has an engine for the backend's graphs of
-// attention: no card is needed. Built and run by test/gpu/cudnn-engines.sh.
+// attention: no card is needed. Built and run by cudnn-engines.sh.
 #include "runtime/backend/cuda/AttentionGraph.h"
 #include "runtime/backend/cuda/Library.h"
 
@@ -79,6 +79,11 @@ int main(int, char **arguments) {
     passed &= tell("forward with sums of rows", again.status(), again.ok() ? again->workspaceBytes() : 0);
     Expected<CudnnPlan> backward = makeBackward(*dnn, nullptr, attention, card);
     passed &= tell("backward", backward.status(), backward.ok() ? backward->workspaceBytes() : 0);
+    for (plan::AttentionTensor &result : attention.results)
+      result.dtype = DType::F32;
+    Expected<CudnnPlan> wide = makeBackward(*dnn, nullptr, attention, card);
+    if (one.groups == one.heads) // else there is none, and the kernel computes it
+      passed &= tell("backward into f32", wide.status(), wide.ok() ? wide->workspaceBytes() : 0);
   }
   return passed ? 0 : 1;
 }

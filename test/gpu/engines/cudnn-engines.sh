@@ -28,7 +28,7 @@ stub=$(ls "$toolkit"/lib*/stubs/libcuda.so | head -1)
 } >"$work/driver.c"
 gcc -w -shared -fPIC "$work/driver.c" -o "$work/libcuda.so.1" -ldl
 clang++-22 -std=c++20 -O1 -I"$root" "$root"/test/gpu/engines/CudnnEngines.cpp "$root"/runtime/backend/cuda/{AttentionGraph,CudnnGraph,Library}.cpp \
-  "$root"/runtime/base/{Status,DType}.cpp "$(grep -l '^std::string messageText' "$root"/runtime/base/*.cpp)" -ldl -o "$work/engines"
+  "$root"/runtime/base/{Status,DType,AvailableMemory}.cpp "$(grep -l '^std::string messageText' "$root"/runtime/base/*.cpp)" -ldl -o "$work/engines"
 card() { # name, compute capability, multiprocessors, shared bytes of a block
   echo "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,\"multiProcessorCount\":$3,\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":$4,\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"pciDeviceId\":8,\"isTccDriver\":0,\"supportCoopLaunch\":1,\"totalGlobalMem\":80000000000,\"smClockRateKHz\":1400000,\"memClockRateKHz\":1600000,\"l2CacheSize\":41943040,\"cudaDeviceId\":0,\"deviceVer\":$2,\"driverVer\":13000,\"deviceName\":\"$1\"}"
 }
