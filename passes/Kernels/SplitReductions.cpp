@@ -1,6 +1,7 @@
 // A reduction with too few results to occupy many threads becomes two: partial results of a tree that depends on the
 // shape alone, then their reduction. So the order of a sum never depends on the threads.
 #include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/ModuleAttributes.h"
 #include "passes/Kernels/Elements/ColumnRegion.h"
 #include "passes/Kernels/Passes.h"
 
@@ -12,9 +13,12 @@ namespace {
 constexpr int64_t enoughItems = 32;   // as many independent items serve any host
 constexpr int64_t leastOfPartial = 64; // elements that a partial result must save the second reduction
 // Sums down columns, whose partial results fusion computes together with the rows (RegionShape's ColumnSum): one
-// thread then computes a block of rows, and its sums are written beside the rows.
-constexpr int64_t fewestBlocks = 8, mostBlocks = 64;
-constexpr int64_t rowsOfBlock = 32, fewestRowsOfBlock = 8;
+// thread then computes a block of rows, and its sums are written beside the rows. Of a device, a block of threads does
+// so, of which a card runs some hundreds at a time; a program that is for a host too has the host's blocks.
+struct Blocks {
+  int64_t fewest, most, rows, fewestRows;
+};
+constexpr Blocks ofHost = {8, 64, 32, 8}, ofDevice = {8, 512, 16, 8};
 
 RankedTensorType typeLike(Value value, ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, nn::tensorType(value).getElementType());
@@ -29,21 +33,21 @@ int64_t partialsOf(int64_t count, int64_t items) {
   return 1;
 }
 
-/// The number of equal blocks of `count` rows, with as nearly rowsOfBlock rows each as possible; 0 if they cannot be
-/// divided.
-int64_t blocksOf(int64_t count) {
-  const int64_t wanted = std::clamp(count / rowsOfBlock, fewestBlocks, mostBlocks);
-  for (int64_t blocks = wanted; blocks >= fewestBlocks; --blocks)
-    if (count % blocks == 0 && count / blocks >= fewestRowsOfBlock)
+/// The number of equal blocks of `count` rows, with as nearly the wanted number of rows each as possible; 0 if they cannot
+/// be divided.
+int64_t blocksOf(int64_t count, const Blocks &limits) {
+  const int64_t wanted = std::clamp(count / limits.rows, limits.fewest, limits.most);
+  for (int64_t blocks = wanted; blocks >= limits.fewest; --blocks)
+    if (count % blocks == 0 && count / blocks >= limits.fewestRows)
       return blocks;
-  for (int64_t blocks = wanted + 1; blocks <= mostBlocks; ++blocks)
-    if (count % blocks == 0 && count / blocks >= fewestRowsOfBlock)
+  for (int64_t blocks = wanted + 1; blocks <= limits.most; ++blocks)
+    if (count % blocks == 0 && count / blocks >= limits.fewestRows)
       return blocks;
   return 0;
 }
 
 /// Over adjacent leading dims: those of [a, r1, r2, b, c] become [a, parts, rest, b, c].
-Value splitColumns(OpBuilder &builder, nn::ReduceOp op, Value operand) {
+Value splitColumns(OpBuilder &builder, nn::ReduceOp op, Value operand, const Blocks &limits) {
   ArrayRef<int64_t> shape = nn::shapeOf(operand), axes = op.getAxes();
   if (axes.back() - axes.front() + 1 != int64_t(axes.size()))
     return {};
@@ -55,7 +59,8 @@ Value splitColumns(OpBuilder &builder, nn::ReduceOp op, Value operand) {
       kept *= shape[dim];
   if (kept == 0 || across == 0)
     return {};
-  int64_t parts = op.getKind() == ReduceKind::Sum && kept < fewestBlocks && shape.back() > 1 ? blocksOf(count) : 0;
+  int64_t parts =
+      op.getKind() == ReduceKind::Sum && kept < limits.fewest && shape.back() > 1 ? blocksOf(count, limits) : 0;
   if (parts == 0)
     parts = partialsOf(count, kept * across);
   if (parts == 1)
@@ -78,7 +83,7 @@ Value splitRows(OpBuilder &builder, nn::ReduceOp op, Value operand) {
   return nn::ReduceOp::create(builder, op.getLoc(), op.getKind(), rows, axes.drop_back());
 }
 
-void split(nn::ReduceOp op) {
+void split(nn::ReduceOp op, const Blocks &limits) {
   OpBuilder builder(op);
   // Partial results keep f32's precision.
   Type element = nn::tensorType(op.getOperand()).getElementType();
@@ -92,7 +97,7 @@ void split(nn::ReduceOp op) {
   bool isByRow = op.getAxes().empty() || op.getAxes().back() == int64_t(nn::shapeOf(operand).size()) - 1;
   Value result = op.getAxes().empty() ? Value()
                  : isByRow            ? splitRows(builder, op, operand)
-                                      : splitColumns(builder, op, operand);
+                                      : splitColumns(builder, op, operand, limits);
   if (!result) {
     if (widened)
       widened->erase();
@@ -122,7 +127,7 @@ struct SplitReductionsPass : impl::SplitReductionsBase<SplitReductionsPass> {
       return WalkResult::advance();
     });
     for (nn::ReduceOp op : reductions)
-      split(op);
+      split(op, hasTarget(getOperation(), hostTarget) ? ofHost : ofDevice);
   }
 };
 } // namespace
