@@ -145,8 +145,17 @@ Value finishEmbeddingGrad(ElementEmitter &emitter, nn::EmbeddingGradOp op, const
     return emitter.load(row.elementType(), numbers.memory->buffer,
                         row.indices().add(numbers.memory->base, row.index.back()));
   Value number = row.number(), zero = s.constant(registerType(row.elementType()), 0);
+  const bool isDevice = !emitter.nest().itemsOfCall();
   Value sum = emitter.loop(numbers.numbers[0], numbers.numbers[1], row.ids(), zero,
                            [&](const IndexExpr &i, Value state) {
+                             if (isDevice) { // threads wait for what they load, and few ids name the row
+                               Value times = s.select(row.matches(number, i), row.indices().constant(1),
+                                                      row.indices().constant(0));
+                               return emitter.loop(row.indices().constant(0), times, 1, state,
+                                                   [&](const IndexExpr &, Value inner) {
+                                                     return s.add(inner, row.term(i, row.index.back()));
+                                                   });
+                             }
                              Value more = s.add(state, row.term(i, row.index.back()));
                              return s.select(row.matches(number, i), more, state);
                            });
