@@ -27,7 +27,7 @@ packages=(
   protobuf-compiler libprotobuf-dev libonnx-dev    # the ONNX schema; the tests of the plan file
   libdnnl-dev libxxhash-dev nlohmann-json3-dev libtomlplusplus-dev
   zlib1g-dev libzstd-dev libxml2-dev
-  libsimdjson-dev libpcre2-dev libutf8proc-dev # text files and tokenizers
+  libsimdjson-dev libpcre2-dev libutf8proc-dev libsentencepiece-dev # text files and tokenizers
   libssl-dev libopenmpi-dev openmpi-bin libucx-dev # processes: the rendezvous' proofs; the engines between processes
   libgtest-dev libgmock-dev
   python3 python3-numpy python3-venv               # lit, the equality grid; the environment of tests that compare with PyPI's packages

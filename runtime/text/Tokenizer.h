@@ -15,8 +15,9 @@ namespace hpc::text {
 
 class Tokenizer {
 public:
-  /// A folder, in which tokenizer.json comes before vocab.json and merges.txt (also encoder.json and vocab.bpe); or one of these
-  /// files. tokenizer.json must be byte-level BPE.
+  /// A folder, in which tokenizer.json comes before vocab.json and merges.txt (also encoder.json and vocab.bpe), and these before
+  /// SentencePiece's tokenizer.model or spiece.model; or one of these files, or any .model. tokenizer.json must be byte-level BPE; one of
+  /// another kind beside a model of SentencePiece stands for that.
   /// Errors: Io; Model (a damaged file); Unsupported, with the name of a part that is not known.
   static Expected<std::unique_ptr<Tokenizer>> open(const std::string &path);
   virtual ~Tokenizer() = default;

@@ -5,6 +5,7 @@
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
 #include "runtime/text/BytePairTokenizer.h"
+#include "runtime/text/SentencePieceTokenizer.h"
 
 #include <algorithm>
 #include <array>
@@ -27,7 +28,7 @@ Status damaged(const std::string &path, const std::string &what) {
   return Status::error(ErrorKind::Model, "'" + path + "': " + what + "; get the file again");
 }
 Status unknown(const std::string &path, const std::string &what) {
-  return Status::error(ErrorKind::Unsupported, "'" + path + "': " + what + " is not supported; byte-level BPE is (GPT-2, RoBERTa, LLaMA 3, Qwen 2)");
+  return Status::error(ErrorKind::Unsupported, "'" + path + "': " + what + " is not supported; byte-level BPE (GPT-2, RoBERTa, LLaMA 3, Qwen 2) and models of SentencePiece are");
 }
 
 struct Json {
@@ -378,6 +379,56 @@ static std::string configuredToken(const std::string &folder, const char *use) {
 
 static bool isFileThere(const std::string &file) { return MappedFile::open(file).ok(); }
 
+/// Tokens besides those of a model: {"<mask>": 32000} of added_tokens.json, {"32000": {"content": "<mask>", ...}} of tokenizer_config.json.
+static Expected<std::vector<AddedToken>> addedTokens(const std::string &folder) {
+  std::vector<AddedToken> tokens;
+  auto add = [&](const std::string &file, AddedToken token, int64_t id) {
+    token.id = int32_t(id);
+    if (id < 0 || id >= mostTokens || token.content.empty())
+      return damaged(file, "the added token '" + token.content + "' has id " + std::to_string(id));
+    const auto known = std::find_if(tokens.begin(), tokens.end(), [&](const AddedToken &other) { return other.id == token.id; });
+    if (known == tokens.end())
+      tokens.push_back(std::move(token));
+    return Status::success();
+  };
+  Json configuration, list;
+  object all;
+  std::string file = folder + "/tokenizer_config.json";
+  if (isFileThere(file)) {
+    HPC_RETURN_IF_ERROR(configuration.read(file));
+    const std::optional<element> decoder = at(configuration.root, "added_tokens_decoder");
+    if (decoder && !decoder->get(all))
+      for (simdjson::dom::key_value_pair field : all) {
+        const std::string key(field.key);
+        const bool isNumber = !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
+        HPC_RETURN_IF_ERROR(add(file, {0, textAt(field.value, "content"), flagAt(field.value, "lstrip", false), flagAt(field.value, "rstrip", false)}, isNumber ? std::stoll(key) : -1));
+      }
+    if (flagAt(configuration.root, "do_lower_case", false))
+      return unknown(file, "do_lower_case with a model of SentencePiece");
+  }
+  file = folder + "/added_tokens.json";
+  if (isFileThere(file)) {
+    HPC_RETURN_IF_ERROR(list.read(file));
+    if (list.root.get(all))
+      return damaged(file, "it is no JSON object");
+    for (simdjson::dom::key_value_pair field : all) {
+      int64_t id = -1;
+      if (field.value.get(id))
+        id = -1;
+      HPC_RETURN_IF_ERROR(add(file, {0, std::string(field.key)}, id));
+    }
+  }
+  return tokens;
+}
+
+/// A model, with what the files beside it say.
+static Expected<std::unique_ptr<Tokenizer>> openSentencePiece(const std::string &path) {
+  const std::string folder = folderOf(path);
+  Expected<std::vector<AddedToken>> added = addedTokens(folder);
+  HPC_RETURN_IF_ERROR(added.status());
+  return readSentencePiece(path, configuredToken(folder, "eos_token"), configuredToken(folder, "pad_token"), std::move(*added));
+}
+
 static Expected<std::unique_ptr<Tokenizer>> openFiles(const std::string &path) {
   auto exists = isFileThere;
   const bool isFile = exists(path);
@@ -385,8 +436,12 @@ static Expected<std::unique_ptr<Tokenizer>> openFiles(const std::string &path) {
   auto isNamed = [&](const char *name) {
     return isFile && path.size() >= std::string_view(name).size() && path.substr(path.size() - std::string_view(name).size()) == name;
   };
+  // Its ids begin elsewhere than those of the model that it is for.
+  for (const char *name : {"sentencepiece.bpe.model"})
+    if (isNamed(name) || (!isFile && exists(folder + "/" + name)))
+      return unknown(folder + "/" + name, "the numbering of XLM-RoBERTa");
   if (isNamed(".model"))
-    return unknown(path, "a model of SentencePiece");
+    return openSentencePiece(path);
   for (auto [vocabulary, merges] : {std::pair("vocab.json", "merges.txt"), {"encoder.json", "vocab.bpe"}}) {
     const std::string first = folder + "/" + vocabulary, second = folder + "/" + merges;
     if (isFile ? !isNamed(vocabulary) && !isNamed(merges) : exists(folder + "/tokenizer.json") || !exists(first))
@@ -401,11 +456,19 @@ static Expected<std::unique_ptr<Tokenizer>> openFiles(const std::string &path) {
   }
   if (isFile)
     return readTokenizerJson(path, end);
-  if (exists(folder + "/tokenizer.json"))
-    return readTokenizerJson(folder + "/tokenizer.json", end);
-  if (exists(folder + "/tokenizer.model"))
-    return unknown(folder + "/tokenizer.model", "a model of SentencePiece");
-  return Status::error(ErrorKind::Usage, "'" + path + "' holds no tokenizer: neither tokenizer.json, nor vocab.json and merges.txt; "
+  std::string model;
+  for (const char *name : {"spiece.model", "tokenizer.model"})
+    if (exists(folder + "/" + name))
+      model = folder + "/" + name;
+  if (exists(folder + "/tokenizer.json")) {
+    Expected<std::unique_ptr<Tokenizer>> opened = readTokenizerJson(folder + "/tokenizer.json", end);
+    // tokenizer.json spells out a model of SentencePiece that lies beside it.
+    if (opened.ok() || model.empty() || opened.status().kind() != ErrorKind::Unsupported)
+      return opened;
+  }
+  if (!model.empty())
+    return openSentencePiece(model);
+  return Status::error(ErrorKind::Usage, "'" + path + "' holds no tokenizer: neither tokenizer.json, nor vocab.json and merges.txt, nor tokenizer.model; "
                                          "name the folder that save_pretrained wrote, or one of these files");
 }
 
@@ -416,7 +479,7 @@ Expected<std::unique_ptr<Tokenizer>> Tokenizer::open(const std::string &path) {
   std::vector<int32_t> ids;
   if (const std::string pad = configuredToken(isFileThere(path) ? folderOf(path) : path, "pad_token"); !pad.empty())
     HPC_RETURN_IF_ERROR(tokenizer.encode(pad, ids, *tokenizer.makeMemory()));
-  if (ids.size() == 1)
+  if (!tokenizer.padToken && ids.size() == 1)
     tokenizer.padToken = ids[0];
   return opened;
 }

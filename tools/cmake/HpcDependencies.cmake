@@ -1,5 +1,6 @@
 # What we build on (docs/install.md says why).
 find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+set(Protobuf_USE_STATIC_LIBS ON) # libsentencepiece has another protobuf in it, and a shared one would take the place of its functions
 find_package(Protobuf REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)

@@ -12,7 +12,7 @@ install(TARGETS ${hpc_targets} EXPORT hpc-targets ARCHIVE DESTINATION lib)
 set_target_properties(hpc-opt hpc-run hpc-train hpc-plan PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # LLVM lies in a folder of its own
 install(TARGETS hpc-opt hpc-run hpc-train hpc-plan RUNTIME DESTINATION bin)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION share) # manual pages and completion (tools/flags/CMakeLists.txt)
-foreach(plugin hpc_mpi hpc_ucx hpc_cuda_plugin) # looked for beside the tools
+foreach(plugin hpc_mpi hpc_ucx hpc_cuda_plugin hpc_sentencepiece) # looked for beside the tools
   if(TARGET ${plugin})
     install(TARGETS ${plugin} LIBRARY DESTINATION bin)
   endif()
