@@ -1,4 +1,4 @@
-// Handlers only set flags. After the first SIGTERM or SIGINT both have their default action again.
+// Handlers only set flags, until the second SIGTERM or SIGINT has its default action.
 #include "runtime/train/StopSignals.h"
 
 #include <atomic>
@@ -16,9 +16,10 @@ static void onStopSignal(int signal) {
     saveRequested = true;
     return;
   }
-  stopRequested = true;
-  for (int each : {SIGTERM, SIGINT})
-    std::signal(each, SIG_DFL);
+  if (!stopRequested.exchange(true))
+    return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal); // when this handler has returned
 }
 
 StopSignals::StopSignals() {
