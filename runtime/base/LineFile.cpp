@@ -1,4 +1,4 @@
-// One write a line, so that a reader never sees half of one.
+// One write each, so that a reader never sees half of a line.
 #include "runtime/base/LineFile.h"
 
 #include "runtime/base/File.h"
@@ -26,8 +26,7 @@ LineFile::~LineFile() {
     ::close(descriptor);
 }
 
-Status LineFile::add(const std::string &line) {
-  const std::string text = line + "\n";
+Status LineFile::append(const std::string &text) {
   for (size_t done = 0; done < text.size();) {
     ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
     if (written < 0 && errno == EINTR)

@@ -1,4 +1,4 @@
-// A text file that grows by whole lines during a run, for others to watch: each line is written when add() returns.
+// A file that grows by whole lines or records during a run, for others to watch: each is written when its call returns.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -16,7 +16,8 @@ public:
   ~LineFile();
 
   /// `line` without its end.
-  Status add(const std::string &line);
+  Status add(const std::string &line) { return append(line + "\n"); }
+  Status append(const std::string &bytes);
 
 private:
   LineFile(std::string path, int descriptor) : path(std::move(path)), descriptor(descriptor) {}

@@ -6,25 +6,14 @@
 #include "runtime/plan/StepPorts.h"
 #include "runtime/train/ReadAhead.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace hpc {
 
 std::optional<double> EvaluationReport::perplexity() const {
   return validTokens ? std::optional<double>(std::exp(loss)) : std::nullopt;
-}
-
-std::string metricsLine(const EvaluationReport &report, int64_t step) {
-  nlohmann::ordered_json told = {{"loss", report.loss}};
-  if (report.validTokens) {
-    told["perplexity"] = *report.perplexity();
-    told["valid_tokens"] = int64_t(*report.validTokens);
-  }
-  told["batches"] = report.batches;
-  told["ms"] = std::round(report.milliseconds * 1000) / 1000;
-  return nlohmann::ordered_json({{"step", step}, {"evaluation", std::move(told)}}).dump();
 }
 
 Expected<size_t> evaluationEntry(const plan::Plan &plan) {
@@ -34,8 +23,8 @@ Expected<size_t> evaluationEntry(const plan::Plan &plan) {
   return found;
 }
 
-Expected<Evaluation> Evaluation::create(size_t entry, Session &session, const StepData &data) {
-  Evaluation evaluation(entry, session, data);
+Expected<Evaluation> Evaluation::create(size_t entry, Session &session, const StepData &data, int64_t most) {
+  Evaluation evaluation(entry, session, data, most);
   const plan::Plan &plan = session.entry(entry);
   bool hasLoss = false;
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
@@ -60,10 +49,11 @@ Expected<Evaluation> Evaluation::create(size_t entry, Session &session, const St
 
 Expected<EvaluationReport> Evaluation::run() {
   EvaluationReport report;
+  report.batches = std::min(data->count(), most);
   const auto start = std::chrono::steady_clock::now();
   double sum = 0, weight = 0;
   ReadAhead ahead(*data);
-  for (int64_t batch = 0; batch < data->count(); ++batch) {
+  for (int64_t batch = 0; batch < report.batches; ++batch) {
     HPC_RETURN_IF_ERROR(ahead.take(batch, inputs));
     HPC_RETURN_IF_ERROR(session->run(entry, inputs, outputs));
     if (outputs.empty())
@@ -72,7 +62,6 @@ Expected<EvaluationReport> Evaluation::run() {
     sum += counts > 0 ? numberAt(outputs[loss], 0) * counts : 0;
     weight += counts;
   }
-  report.batches = data->count();
   report.loss = sum / weight;
   if (validTokens)
     report.validTokens = weight;

@@ -8,7 +8,7 @@
 namespace hpc {
 
 struct EvaluationReport {
-  double loss = 0; ///< mean over all labels that count in all batches
+  double loss = 0; ///< mean over all labels that count in the batches
   std::optional<double> validTokens;
   int64_t batches = 0;
   double milliseconds = 0;
@@ -17,27 +17,26 @@ struct EvaluationReport {
   std::optional<double> perplexity() const;
 };
 
-/// {"step": 2, "evaluation": {"loss": ..., "perplexity": ..., "valid_tokens": ..., "batches": ..., "ms": ...}}: one line
-/// without its end, of the step that was the last before it.
-std::string metricsLine(const EvaluationReport &report, int64_t step);
-
 /// The number of the plan's entry. Errors: Usage where it has none.
 Expected<size_t> evaluationEntry(const plan::Plan &plan);
 
 class Evaluation {
 public:
-  /// `data` is of the plan of the entry (Session::entry). Session and data outlive it. Errors: step scalars that are unknown here.
-  static Expected<Evaluation> create(size_t entry, Session &session, const StepData &data);
+  /// `data` is of the plan of the entry (Session::entry); at most `most` of its batches are used, the first ones. Session and data outlive it.
+  /// Errors: step scalars that are unknown here.
+  static Expected<Evaluation> create(size_t entry, Session &session, const StepData &data, int64_t most);
 
-  /// All batches, once. All processes call it together; in those other than that of rank 0 the report has no loss.
+  /// The same batches each time, once. All processes call it together; in those other than that of rank 0 the report has no loss.
   Expected<EvaluationReport> run();
 
 private:
-  Evaluation(size_t entry, Session &session, const StepData &data) : entry(entry), session(&session), data(&data) {}
+  Evaluation(size_t entry, Session &session, const StepData &data, int64_t most)
+      : entry(entry), session(&session), data(&data), most(most) {}
 
   size_t entry;
   Session *session;
   const StepData *data;
+  int64_t most;
   size_t loss = 0;                   ///< output of the entry
   std::optional<size_t> validTokens; ///< likewise
   std::vector<Array> inputs, outputs;

@@ -27,19 +27,20 @@ std::optional<LearningRateCurve> parseCurve(const std::string &name) {
 }
 
 double LearningRate::at(int64_t step) const {
-  if (step < warmup)
-    return peak * double(step + 1) / double(warmup);
+  const int64_t unit = step / stepsPerUnit;
+  if (unit < warmup)
+    return peak * double(unit + 1) / double(warmup);
   const double span = double(std::max<int64_t>(steps - warmup, 1));
-  const double t = std::min(double(step - warmup) / span, 1.0);
+  const double t = std::min(double(unit - warmup) / span, 1.0);
   switch (curve) {
   case LearningRateCurve::Constant:
     return peak;
   case LearningRateCurve::Linear:
-    return peak * (1 - t);
+    return least + (peak - least) * (1 - t);
   case LearningRateCurve::Cosine:
-    return peak * 0.5 * (1 + std::cos(3.14159265358979323846 * t));
+    return least + (peak - least) * 0.5 * (1 + std::cos(3.14159265358979323846 * t));
   case LearningRateCurve::Polynomial:
-    return peak * std::pow(1 - t, power);
+    return least + (peak - least) * std::pow(1 - t, power);
   }
   return peak;
 }

@@ -21,6 +21,10 @@ std::map<std::string, std::string> configurationOf(const plan::Plan &plan, const
     all[prefix + "lr_steps"] = std::to_string(rate.steps);
   if (rate.curve == LearningRateCurve::Polynomial)
     all[prefix + "lr_power"] = numberText(rate.power);
+  if (rate.least != 0)
+    all[prefix + "min_lr"] = numberText(rate.least);
+  if (rate.stepsPerUnit != 1)
+    all[prefix + "lr_epoch"] = std::to_string(rate.stepsPerUnit);
   all[prefix + "data"] = data.summary();
   return all;
 }
@@ -43,7 +47,7 @@ std::vector<std::string> differences(const std::map<std::string, std::string> &s
   std::vector<std::string> texts;
   for (const std::string &key : names)
     if (const std::string before = valueOf(saved, key), now = valueOf(mine, key); before != now)
-      texts.push_back(key.substr(prefix.size()) + " " + before + ", here " + now);
+      texts.push_back(key.substr(prefix.size()) + ": " + before + " -> " + now);
   return texts;
 }
 
@@ -60,7 +64,7 @@ Expected<LearningRate> learningRateOf(const std::map<std::string, std::string> &
   auto curve = metadata.find(prefix + "lr_schedule");
   std::optional<LearningRateCurve> named = curve == metadata.end() ? std::nullopt : parseCurve(curve->second);
   if (!named || !metadata.count(prefix + "lr") || !read("lr", rate.peak) || !read("warmup", rate.warmup) || !read("lr_steps", rate.steps) ||
-      !read("lr_power", rate.power))
+      !read("lr_power", rate.power) || !read("min_lr", rate.least) || !read("lr_epoch", rate.stepsPerUnit) || rate.stepsPerUnit < 1)
     return Status::error(ErrorKind::Io, "'" + path + "': its metadata have no learning rate that could be: '" + prefix + "lr', '" + prefix +
                                             "lr_schedule' and the like; give a file as hpc-run --save wrote it");
   rate.curve = *named;
@@ -73,7 +77,11 @@ std::string flagsOf(const LearningRate &rate) {
     text += " --warmup=" + std::to_string(rate.warmup);
   if (rate.curve != LearningRateCurve::Constant)
     text += " --lr-steps=" + std::to_string(rate.steps);
-  return rate.curve == LearningRateCurve::Polynomial ? text + " --lr-power=" + numberText(rate.power) : text;
+  if (rate.curve == LearningRateCurve::Polynomial)
+    text += " --lr-power=" + numberText(rate.power);
+  if (rate.least != 0)
+    text += " --min-lr=" + numberText(rate.least);
+  return rate.stepsPerUnit != 1 ? text + " --lr-by=epoch" : text;
 }
 
 } // namespace hpc

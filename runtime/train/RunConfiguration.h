@@ -10,13 +10,13 @@
 
 namespace hpc {
 
-/// Keys begin with "run.": run.optimizer, run.betas, ..., run.lr, run.lr_schedule, run.warmup, run.lr_steps, run.data.
+/// Keys begin with "run.": run.optimizer, run.betas, ..., run.lr, run.lr_schedule, run.warmup, run.lr_steps, run.min_lr, run.lr_epoch, run.data.
 std::map<std::string, std::string> configurationOf(const plan::Plan &plan, const StepData &data, const LearningRate &rate);
 
 /// Whether a checkpoint's metadata have any of it; those of older releases do not.
 bool hasConfiguration(const std::map<std::string, std::string> &metadata);
 
-/// "betas 0.9,0.999, here 0.9,0.95" of each setting that a checkpoint and this run do not have alike, by name.
+/// "betas: 0.9,0.999 -> 0.9,0.95" of each setting that a checkpoint and this run do not have alike, by name.
 std::vector<std::string> differences(const std::map<std::string, std::string> &saved, const std::map<std::string, std::string> &mine);
 
 /// The learning rate of the checkpoint at `path`. Errors: its metadata have none, or numbers that cannot be.

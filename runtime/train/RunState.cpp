@@ -5,19 +5,28 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace hpc {
 
 static constexpr const char *stepsKey = "steps", *updatesKey = "updates", *seedKey = "seed", *scaleKey = "loss_scale",
-                            *goodStepsKey = "loss_scale.good_steps", *patienceKey = "loss_scale.patience_left";
+                            *goodStepsKey = "loss_scale.good_steps", *patienceKey = "loss_scale.patience_left", *epochStepsKey = "epoch.steps", *epochSkippedKey = "epoch.skipped",
+                            *epochLossKey = "epoch.loss", *epochNormKey = "epoch.gradient_norm", *epochTokensKey = "epoch.valid_tokens";
 
 std::map<std::string, std::string> RunState::toMetadata() const {
-  return {{stepsKey, std::to_string(steps)},
-          {updatesKey, std::to_string(updates)},
-          {seedKey, std::to_string(seed)},
-          {scaleKey, numberText(lossScale.scale)},
-          {goodStepsKey, std::to_string(lossScale.goodSteps)},
-          {patienceKey, std::to_string(lossScale.patienceLeft)}};
+  std::map<std::string, std::string> metadata = {{stepsKey, std::to_string(steps)},
+                                                 {updatesKey, std::to_string(updates)},
+                                                 {seedKey, std::to_string(seed)},
+                                                 {scaleKey, numberText(lossScale.scale)},
+                                                 {goodStepsKey, std::to_string(lossScale.goodSteps)},
+                                                 {patienceKey, std::to_string(lossScale.patienceLeft)}};
+  if (epoch.steps + epoch.skipped > 0)
+    metadata.insert({{epochStepsKey, std::to_string(epoch.steps)},
+                     {epochSkippedKey, std::to_string(epoch.skipped)},
+                     {epochLossKey, numberText(epoch.loss)},
+                     {epochNormKey, numberText(epoch.gradientNorm)},
+                     {epochTokensKey, numberText(epoch.validTokens)}});
+  return metadata;
 }
 
 namespace {
@@ -60,6 +69,12 @@ Expected<RunState> RunState::fromMetadata(const std::map<std::string, std::strin
                                             "', which is no power of two; give a file as hpc-run --save wrote it");
   HPC_RETURN_IF_ERROR(reader.read<int64_t>(goodStepsKey, 0, LossScale::growthInterval - 1, scale.goodSteps));
   HPC_RETURN_IF_ERROR(reader.read<int64_t>(patienceKey, 0, LossScale::patience, scale.patienceLeft));
+  constexpr double most = std::numeric_limits<double>::max();
+  HPC_RETURN_IF_ERROR(reader.read<int64_t>(epochStepsKey, 0, state.steps, state.epoch.steps));
+  HPC_RETURN_IF_ERROR(reader.read<int64_t>(epochSkippedKey, 0, state.steps, state.epoch.skipped));
+  HPC_RETURN_IF_ERROR(reader.read<double>(epochLossKey, -most, std::numeric_limits<double>::infinity(), state.epoch.loss));
+  HPC_RETURN_IF_ERROR(reader.read<double>(epochNormKey, 0, most, state.epoch.gradientNorm));
+  HPC_RETURN_IF_ERROR(reader.read<double>(epochTokensKey, 0, most, state.epoch.validTokens));
   return state;
 }
 

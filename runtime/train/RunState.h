@@ -10,6 +10,14 @@
 
 namespace hpc {
 
+/// Sums over the steps of the present epoch, skipped ones only counted. A checkpoint has them, so that an epoch's means are those of all its
+/// steps.
+struct EpochSums {
+  int64_t steps = 0; ///< that changed parameters
+  int64_t skipped = 0;
+  double loss = 0, gradientNorm = 0, validTokens = 0;
+};
+
 struct RunState {
   /// A step scalar of f64 holds every seed exactly.
   static constexpr int64_t largestSeed = (int64_t(1) << 53) - 1;
@@ -18,6 +26,7 @@ struct RunState {
   int64_t updates = 0; ///< those of them that changed parameters and states: Adam's bias correction uses it
   int64_t seed = 0;  ///< of all random numbers, 0 to largestSeed
   LossScale lossScale;
+  EpochSums epoch; ///< in the process of rank 0
 
   /// The metadata of a checkpoint (Checkpoint.h).
   std::map<std::string, std::string> toMetadata() const;

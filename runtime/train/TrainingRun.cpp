@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <limits>
 
 namespace hpc {
 
@@ -34,22 +34,6 @@ static std::optional<double> stepScalar(const std::string &name, const RunState 
 }
 
 bool StepReport::wasSkipped() const { return !std::isfinite(gradientNorm); }
-
-std::string metricsLine(const StepReport &report) {
-  nlohmann::ordered_json line = {{"step", report.step},
-                                 {"loss", report.loss},
-                                 {"lr", report.learningRate},
-                                 {"grad_norm", report.gradientNorm}};
-  if (report.validTokens)
-    line["valid_tokens"] = int64_t(*report.validTokens);
-  if (report.seed)
-    line["seed"] = *report.seed;
-  if (report.lossScale)
-    line["loss_scale"] = *report.lossScale;
-  line["ms"] = std::round(report.milliseconds * 1000) / 1000;
-  line["skipped"] = report.wasSkipped();
-  return line.dump();
-}
 
 Status checkTrains(const plan::Plan &plan) {
   for (const char *name : {plan::lossName, plan::gradientNormName})
@@ -88,7 +72,7 @@ bool TrainingRun::has(const std::string &stepScalar) const {
 
 Status TrainingRun::step(double learningRate, Outputs wanted) {
   const auto start = std::chrono::steady_clock::now();
-  HPC_RETURN_IF_ERROR(data.take(now.steps, inputs));
+  HPC_RETURN_IF_ERROR(ahead.take(now.steps, inputs));
   readerSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!plan->inputs[i].isStepScalar)
@@ -115,9 +99,29 @@ void TrainingRun::readOutputs(StepReport &report) const {
     report.lossScale = now.lossScale.scale;
 }
 
+/// In the process of rank 0; where the epoch ends, its means are reported and the next one begins.
+void TrainingRun::addToEpoch(StepReport &report) {
+  EpochSums &sums = now.epoch;
+  if (report.wasSkipped()) {
+    ++sums.skipped;
+  } else {
+    ++sums.steps;
+    sums.loss += std::isfinite(report.loss) ? report.loss : std::numeric_limits<double>::infinity();
+    sums.gradientNorm += report.gradientNorm;
+    sums.validTokens += report.validTokens.value_or(0);
+  }
+  if (data->epochOf(report.step + 1) == report.epoch)
+    return;
+  const double steps = sums.steps > 0 ? double(sums.steps) : std::numeric_limits<double>::quiet_NaN();
+  report.ended = {report.epoch, sums.steps, sums.skipped, sums.loss / steps, sums.gradientNorm / steps, sums.validTokens};
+  sums = {};
+}
+
 Expected<StepReport> TrainingRun::run() {
   StepReport report;
   report.step = now.steps;
+  report.epoch = data->epochOf(now.steps);
+  report.batch = data->batchOf(now.steps);
   report.learningRate = rate.at(now.steps);
   if (has(plan::seedName))
     report.seed = now.seed;
@@ -134,6 +138,8 @@ Expected<StepReport> TrainingRun::run() {
   now.updates += !*skipped;
   if (has(plan::lossScaleName))
     now.lossScale.update(*skipped);
+  if (!outputs.empty())
+    addToEpoch(report);
   return report;
 }
 

@@ -10,9 +10,18 @@
 
 namespace hpc {
 
+/// Means over the steps of an epoch that changed something.
+struct EpochReport {
+  int64_t epoch = 0; ///< from 0
+  int64_t steps = 0, skipped = 0;
+  double loss = 0, gradientNorm = 0; ///< NaN where all steps were skipped
+  double validTokens = 0;            ///< a sum; 0 where the plan counts none
+};
+
 /// The results of one step.
 struct StepReport {
-  int64_t step = 0; ///< from 0
+  int64_t step = 0;             ///< from 0
+  int64_t epoch = 0, batch = 0; ///< likewise; the batch is counted in its epoch
   double learningRate = 0;
   double loss = 0;         ///< over all valid tokens of the step
   double gradientNorm = 0; ///< before clipping
@@ -21,13 +30,10 @@ struct StepReport {
   std::optional<double> lossScale; ///< in this step, where the plan scales its loss
   double milliseconds = 0;
   double readerSeconds = 0; ///< of them, waited for the data
+  std::optional<EpochReport> ended; ///< where it is the last step of its epoch
   /// The gradient norm was not finite: parameters and states are as they were.
   bool wasSkipped() const;
 };
-
-/// {"step": 0, "loss": ..., "lr": ..., "grad_norm": ..., "valid_tokens": ..., "seed": ..., "loss_scale": ...,
-/// "ms": ..., "skipped": false}: one line, no newline, without the fields that the plan lacks. Infinity and NaN are null.
-std::string metricsLine(const StepReport &report);
 
 /// Whether the plan is a training step that this loop can run: it returns a loss and a gradient norm, and needs no
 /// unknown step scalar.
@@ -51,14 +57,16 @@ public:
 private:
   TrainingRun(const plan::Plan &plan, Session &session, const StepData &data, const LearningRate &rate,
               const RunState &state)
-      : plan(&plan), session(&session), data(data), rate(rate), now(state) {}
+      : plan(&plan), session(&session), data(&data), ahead(data), rate(rate), now(state) {}
   bool has(const std::string &stepScalar) const;
   Status step(double learningRate, Outputs wanted);
   void readOutputs(StepReport &report) const;
+  void addToEpoch(StepReport &report);
 
   const plan::Plan *plan;
   Session *session;
-  ReadAhead data;
+  const StepData *data;
+  ReadAhead ahead;
   LearningRate rate;
   RunState now;
   size_t loss = 0, gradientNorm = 0;        ///< outputs of the plan
