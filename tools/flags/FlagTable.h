@@ -26,7 +26,7 @@ const ToolText &textOf(Tool tool);
 /// Groups of flags, in which help prints them. Code that treats a group alike refers to it by these names.
 namespace group {
 constexpr const char *run = "Run", *model = "Model and plan", *training = "Training", *data = "Data", *layout = "Layout", *report = "Explanation and verification", *trained = "Trained weights",
-                     *phases = "Phase by phase", *arrays = "Inputs, outputs and weights", *steps = "Steps and learning rate",
+                     *phases = "Phase by phase", *arrays = "Inputs, outputs and weights", *steps = "Steps and learning rate", *lines = "Lines and metrics",
                      *measures = "Measurement", *host = "Host", *gpus = "GPUs (--backend=cuda)", *processes = "Several processes",
                      *output = "Output", *general = "General";
 } // namespace group

@@ -41,6 +41,9 @@ struct Command {
     while (run.path.size() > 1 && run.path.back() == '/')
       run.path.pop_back();
     flags.training.metrics = run.metrics();
+    flags.training.report.tensorBoard = run.path;
+    flags.training.report.fallback = "paddlefleetx";
+    flags.training.report.summarizes = true;
     flags.training.checkpoints.folder = run.checkpoints();
     if (resumes)
       flags.training.load = run.checkpoints();
@@ -183,7 +186,13 @@ struct Command {
 
   Status train(processes::Processes *processes) {
     const bool isHome = !processes || processes->process == 0;
-    Expected<std::unique_ptr<Session>> session = openSession(flags, plan, planFolder(), ranksOf(flags, plan, processes), /*traces=*/false, processes);
+    const RanksOfProcess ranks = ranksOf(flags, plan, processes);
+    if (std::optional<double> &peak = flags.training.report.peak; isHome && !peak && flags.backend == "host") {
+      Expected<double> measured = measurePeak(plan, ranks.own.count, ranks.threads);
+      HPC_RETURN_IF_ERROR(measured.status());
+      peak = *measured;
+    }
+    Expected<std::unique_ptr<Session>> session = openSession(flags, plan, planFolder(), ranks, /*traces=*/false, processes);
     HPC_RETURN_IF_ERROR(session.status());
     HPC_RETURN_IF_ERROR((*session)->agree(isHome ? takeFolder() : Status::success()));
     HPC_RETURN_IF_ERROR((*session)->agree(isHome ? run.begin(configText(), plan) : Status::success()));

@@ -3,7 +3,7 @@
 
 #include "runtime/base/WireFormat.h"
 
-#include <cstring>
+#include <filesystem>
 #include <isa-l/crc.h>
 #include <unistd.h>
 
@@ -60,6 +60,10 @@ std::string recordOf(const std::string &bytes) {
 }
 
 Expected<EventFile> EventFile::open(const std::string &folder, double time, std::optional<int64_t> restart) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed)
+    return Status::error(ErrorKind::Io, "'" + folder + "': the folder cannot be made: " + failed.message());
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
   const std::string name = "events.out.tfevents." + std::to_string(int64_t(time)) + "." + host + "." + std::to_string(::getpid());

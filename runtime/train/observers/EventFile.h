@@ -19,7 +19,7 @@ std::string recordOf(const std::string &bytes);
 
 class EventFile {
 public:
-  /// A new file in `folder`, "events.out.tfevents.SECONDS.HOST.PROCESS"; `time`: seconds since 1970. With `restart` readers forget what earlier files
+  /// A new file in `folder`, which is made where it is not there: "events.out.tfevents.SECONDS.HOST.PROCESS"; `time`: seconds since 1970. With `restart` readers forget what earlier files
   /// of the folder have of that step and later ones.
   static Expected<EventFile> open(const std::string &folder, double time, std::optional<int64_t> restart);
   /// Values are stored as f32.
