@@ -24,7 +24,7 @@ struct ControlOptions {
   /// See StallClock.
   std::chrono::milliseconds stallTimeout{30000};
   /// Called in process 0 with the table of all ranks before a stalled step fails. May be empty.
-  std::function<void(const std::string &)> tell;
+  std::function<void(const std::string &)> tell = nullptr;
 };
 
 class Control {

@@ -12,10 +12,10 @@ using testing::HasSubstr;
 
 namespace {
 
-const auto start = StallClock::Clock::time_point() + 1h;
+const auto firstTime = StallClock::Clock::time_point() + 1h;
 
 /// A process's ranks, as the test sets them.
-struct Ranks : RankWatch {
+struct WatchedRanks : RankWatch {
   std::atomic<int64_t> count{-1}; ///< of instructions; below 0: no step
   std::vector<RankPosition> list;
 
@@ -25,13 +25,13 @@ struct Ranks : RankWatch {
 };
 
 /// Two processes in this one.
-struct Pair {
+struct WatchedPair {
   std::mutex mutex;
   std::string table;
   std::unique_ptr<Control> controls[2];
-  Ranks ranks[2];
+  WatchedRanks ranks[2];
 
-  explicit Pair(std::chrono::milliseconds timeout) {
+  explicit WatchedPair(std::chrono::milliseconds timeout) {
     Expected<Socket> listener = listenOn("127.0.0.1", 0);
     JoinOptions options;
     options.place.endpoints = {{"127.0.0.1", portOf(*listener)}};
@@ -73,46 +73,46 @@ struct Pair {
 
 TEST(StallClock, StandsStillForTheTimeout) {
   StallClock clock(30s);
-  EXPECT_FALSE(clock.isStalled(start, 1, false));
-  EXPECT_FALSE(clock.isStalled(start + 30s, 1, false));
-  EXPECT_TRUE(clock.isStalled(start + 31s, 1, false));
+  EXPECT_FALSE(clock.isStalled(firstTime, 1, false));
+  EXPECT_FALSE(clock.isStalled(firstTime + 30s, 1, false));
+  EXPECT_TRUE(clock.isStalled(firstTime + 31s, 1, false));
 }
 
 TEST(StallClock, ASlowStepMakesRoom) {
   StallClock clock(30s);
-  EXPECT_FALSE(clock.isStalled(start, 1, false));
-  EXPECT_FALSE(clock.isStalled(start + 20s, 2, false)); // a pause of 20 s
-  EXPECT_FALSE(clock.isStalled(start + 20s + 49s, 2, false));
-  EXPECT_TRUE(clock.isStalled(start + 20s + 51s, 2, false));
+  EXPECT_FALSE(clock.isStalled(firstTime, 1, false));
+  EXPECT_FALSE(clock.isStalled(firstTime + 20s, 2, false)); // a pause of 20 s
+  EXPECT_FALSE(clock.isStalled(firstTime + 20s + 49s, 2, false));
+  EXPECT_TRUE(clock.isStalled(firstTime + 20s + 51s, 2, false));
 }
 
 TEST(StallClock, TimeBetweenStepsDoesNotCount) {
   StallClock clock(30s);
-  EXPECT_FALSE(clock.isStalled(start, 1, false));
-  EXPECT_FALSE(clock.isStalled(start + 1s, std::nullopt, false));
-  EXPECT_FALSE(clock.isStalled(start + 1000s, std::nullopt, false)); // a save
-  EXPECT_FALSE(clock.isStalled(start + 1001s, 1, false));
-  EXPECT_FALSE(clock.isStalled(start + 1030s, 1, false));
-  EXPECT_TRUE(clock.isStalled(start + 1032s, 1, false)); // the save has made no room
+  EXPECT_FALSE(clock.isStalled(firstTime, 1, false));
+  EXPECT_FALSE(clock.isStalled(firstTime + 1s, std::nullopt, false));
+  EXPECT_FALSE(clock.isStalled(firstTime + 1000s, std::nullopt, false)); // a save
+  EXPECT_FALSE(clock.isStalled(firstTime + 1001s, 1, false));
+  EXPECT_FALSE(clock.isStalled(firstTime + 1030s, 1, false));
+  EXPECT_TRUE(clock.isStalled(firstTime + 1032s, 1, false)); // the save has made no room
 }
 
 TEST(StallClock, TheFirstStepOnADeviceHasMoreTime) {
   StallClock clock(30s);
-  EXPECT_FALSE(clock.isStalled(start, 1, true));
-  EXPECT_FALSE(clock.isStalled(start + 299s, 1, true));
-  EXPECT_FALSE(clock.isStalled(start + 300s, std::nullopt, false));
-  EXPECT_FALSE(clock.isStalled(start + 301s, 2, true));
-  EXPECT_TRUE(clock.isStalled(start + 332s, 2, true));
+  EXPECT_FALSE(clock.isStalled(firstTime, 1, true));
+  EXPECT_FALSE(clock.isStalled(firstTime + 299s, 1, true));
+  EXPECT_FALSE(clock.isStalled(firstTime + 300s, std::nullopt, false));
+  EXPECT_FALSE(clock.isStalled(firstTime + 301s, 2, true));
+  EXPECT_TRUE(clock.isStalled(firstTime + 332s, 2, true));
 }
 
 TEST(StallClock, ZeroIsForEver) {
   StallClock clock(0s);
-  EXPECT_FALSE(clock.isStalled(start, 1, false));
-  EXPECT_FALSE(clock.isStalled(start + 24h, 1, false));
+  EXPECT_FALSE(clock.isStalled(firstTime, 1, false));
+  EXPECT_FALSE(clock.isStalled(firstTime + 24h, 1, false));
 }
 
 TEST(Watch, NamesTheRankThatTheOthersWaitFor) {
-  Pair pair(500ms);
+  WatchedPair pair(500ms);
   pair.ranks[0].list = {{0, true, "step 3, a message from rank 2"}, {1, true, "step 3, all_reduce"}};
   pair.ranks[1].list = {{2, false, "step 3, the gemm of node 'n'"}, {3, true, "step 3, its part is done"}};
   pair.ranks[0].count = pair.ranks[1].count = 1;
@@ -134,7 +134,7 @@ TEST(Watch, NamesTheRankThatTheOthersWaitFor) {
 }
 
 TEST(Watch, NobodyWaitsBetweenSteps) {
-  Pair pair(300ms);
+  WatchedPair pair(300ms);
   std::this_thread::sleep_for(1500ms);
   EXPECT_TRUE(pair.controls[0]->failure().ok());
   EXPECT_EQ(pair.told(), "");
