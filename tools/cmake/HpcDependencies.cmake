@@ -1,6 +1,12 @@
 # What we build on (docs/install.md says why).
 find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
-set(Protobuf_USE_STATIC_LIBS ON) # libsentencepiece has another protobuf in it, and a shared one would take the place of its functions
+# Inside our programs: libsentencepiece has another protobuf in it, whose functions a shared one would replace.
+set(Protobuf_USE_STATIC_LIBS ON)
+foreach(library Protobuf_LIBRARY Protobuf_LITE_LIBRARY Protobuf_PROTOC_LIBRARY)
+  if("${${library}_RELEASE}" MATCHES "\\.so$") # of a build folder from before
+    unset(${library}_RELEASE CACHE)
+  endif()
+endforeach()
 find_package(Protobuf REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
