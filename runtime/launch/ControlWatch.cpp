@@ -55,7 +55,7 @@ void Control::concludeCensus(Clock::time_point now) {
   if (!isWhole && now - census->asked < graceOfAnswers)
     return;
   const std::string seconds = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(stall.pause(now)).count()) + " s";
-  std::string table = "no rank has gone on for " + seconds + "; where they are:\n  rank  process  host             state     at\n", causes;
+  std::string table = "no rank has gone on for " + seconds + "; where they are:\n  rank  process  host             state     at", causes;
   size_t count = 0;
   for (size_t process = 0; process < census->answers.size(); ++process) {
     const Introduction &one = joined.introductions[process];
@@ -68,7 +68,7 @@ void Control::concludeCensus(Clock::time_point now) {
       char start[160];
       std::snprintf(start, sizeof(start), "  %-4ld  %-7zu  %-15.60s  %-8s  ", long(position.rank), process, one.host.c_str(),
                     position.waits ? "waits" : "is at");
-      table += start + position.text + "\n";
+      table += "\n" + (start + position.text);
       if (!position.waits && ++count <= mostCauses)
         causes += (causes.empty() ? "" : "; ") + ("rank " + std::to_string(position.rank)) + " of " + one.text() + " is at " + position.text;
     }

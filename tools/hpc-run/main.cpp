@@ -334,6 +334,22 @@ Status checkFlags(const Arguments &arguments, const Flags &flags) {
   return Status::success();
 }
 
+/// As the parent of --processes; the exit code. A checkpoint that was there before is of another run.
+int startAll(const Flags &flags, const std::vector<std::string> &words) {
+  namespace fs = std::filesystem;
+  const fs::file_time_type begin = fs::file_time_type::clock::now();
+  return startProcesses({flags.start, words, [&]() -> Continuation {
+    const std::string &folder = flags.training.checkpoints.folder;
+    const std::vector<int64_t> steps = folder.empty() ? std::vector<int64_t>() : checkpointSteps(folder);
+    std::error_code none;
+    if (steps.empty() || fs::last_write_time(checkpointPath(folder, steps.back()), none) < begin)
+      return {words, ""};
+    std::vector<std::string> next = withoutFlag(words, "load");
+    next.push_back("--load=" + folder);
+    return {next, checkpointPath(folder, steps.back())};
+  }});
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -349,7 +365,7 @@ int main(int argc, char **argv) {
   if (status.ok())
     status = checkFlags(arguments, flags);
   if (status.ok() && startsProcesses(flags.start))
-    return startProcesses({flags.start, {argv, argv + argc}, [&] { return Continuation{{argv, argv + argc}, ""}; }});
+    return startAll(flags, {argv, argv + argc});
   try {
     status = runPlan(flags, arguments.note, status);
   } catch (const std::bad_alloc &) {

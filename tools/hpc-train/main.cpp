@@ -70,8 +70,11 @@ struct Command {
     return Status::success();
   }
 
-  /// The flags that begin this run anew, or go on with it.
-  std::string configText() const { return arguments.configText({"config", "resume", "run", "print-config", "node-rank", "rendezvous"}); }
+  /// The flags that begin this run anew, or go on with it. Those of a call stay out: it may go on below another launcher.
+  std::string configText() const {
+    return arguments.configText({"config", "resume", "run", "print-config", "processes", "nnodes", "node-rank", "rendezvous", "launch", "log-dir",
+                                 "max-restarts"});
+  }
 
   /// That the folder is as the run needs it.
   Status checkFolder() {
