@@ -217,12 +217,16 @@ Expected<GemmHandle> Products::prepareEpilogueOfNothing(const GemmCall &call, St
   return handle;
 }
 
-Expected<GemmHandle> Products::preparePieces(std::vector<ProductPiece> pieces, StreamHandle stream) {
+Expected<GemmHandle> Products::prepare(const GemmCall &call, StreamHandle stream) {
+  HPC_RETURN_IF_ERROR(checkTypes(call.plan));
+  std::vector<ProductPiece> pieces = alignedPieces(call, leastOfPieces);
+  if (pieces.empty())
+    return prepareWhole(call, stream);
   Prepared entry;
   entry.what = Prepared::Pieces;
   for (ProductPiece &piece : pieces) {
     Expected<GemmHandle> handle =
-        prepare({piece.plan, piece.m, piece.n, piece.k, false, nullptr, nullptr, nullptr}, stream);
+        prepareWhole({piece.plan, piece.m, piece.n, piece.k, piece.addToC, nullptr, nullptr, nullptr}, stream);
     if (!handle.ok())
       return handle;
     entry.pieces.emplace_back(std::move(piece), *handle);
@@ -231,11 +235,8 @@ Expected<GemmHandle> Products::preparePieces(std::vector<ProductPiece> pieces, S
   return GemmHandle(prepared.size()) - 1;
 }
 
-Expected<GemmHandle> Products::prepare(const GemmCall &call, StreamHandle stream) {
+Expected<GemmHandle> Products::prepareWhole(const GemmCall &call, StreamHandle stream) {
   const plan::Gemm &gemm = call.plan;
-  HPC_RETURN_IF_ERROR(checkTypes(gemm));
-  if (std::vector<ProductPiece> pieces = alignedPieces(call, leastOfPieces); !pieces.empty())
-    return preparePieces(std::move(pieces), stream);
   const Batch batch(gemm);
   Prepared entry;
   if (call.m == 0 || call.n == 0 || batch.size == 0 || (call.k == 0 && call.addToC)) {
@@ -299,7 +300,7 @@ Status Products::run(GemmHandle index, const GemmCall &call, StreamHandle stream
   if (entry.what == Prepared::Pieces) {
     for (const auto &[piece, handle] : entry.pieces)
       HPC_RETURN_IF_ERROR(run(handle,
-                              {piece.plan, piece.m, piece.n, piece.k, false, call.a + piece.offset[0],
+                              {piece.plan, piece.m, piece.n, piece.k, piece.addToC, call.a + piece.offset[0],
                                call.b + piece.offset[1], call.c + piece.offset[2]},
                               stream));
     return Status::success();

@@ -40,7 +40,7 @@ private:
   };
   struct Batch;
   Expected<GemmHandle> prepareEpilogueOfNothing(const GemmCall &call, StreamHandle stream);
-  Expected<GemmHandle> preparePieces(std::vector<ProductPiece> pieces, StreamHandle stream);
+  Expected<GemmHandle> prepareWhole(const GemmCall &call, StreamHandle stream);
   Status describe(const GemmCall &call, const Batch &batch, Prepared &entry) const;
   Status choose(const GemmCall &call, const Batch &batch, Prepared &entry) const;
 

@@ -203,41 +203,68 @@ TEST_F(Gpu, EpiloguesThatAreLeftToKernels) {
   }
 }
 
-// Rows of C at odd addresses: the pieces are together what the product is, byte for byte, and touch nothing between its
-// rows; all but narrow edges is one call of aligned rows.
+// Rows at odd addresses, of C or of A: the pieces are together what the product is, byte for byte, and touch nothing
+// between its rows; all but narrow edges is one call, or one for each kind of row, of aligned rows.
 TEST_F(Gpu, ProductsCutAtAlignedAddresses) {
   Bench bench;
   cuda::Products products = std::move(*cuda::Products::create(bench.blas, *bench.gpu, false, /*leastOfPieces=*/0));
   cuda::Stream stream = std::move(*bench.gpu->makeStream());
-  struct Shape {
-    int64_t m, n, k, beyond; ///< the last: of C's leading dim
-    size_t pieces;
+  struct Cut {
+    Case shape;
+    size_t pieces; ///< at most, of f32 results; with results of 16 bits twice as many kinds of rows
+    bool isOfA = false;
   };
+  auto odd = [](int64_t m, int64_t n, int64_t k, int64_t beyond) {
+    return Case{m, n, k, {}, {}, {}, {}, false, true, 0, 0, beyond};
+  };
+  auto summed = [](int64_t m, int64_t n, int64_t k, int64_t beyond, bool transpose) {
+    return Case{m, n, k, {}, {}, {}, {}, transpose, false, beyond};
+  };
+  const std::vector<Cut> cuts = {{odd(21, 203, 16, 0), 4},           {odd(24, 203, 8, 0), 3},
+                                 {odd(9, 201, 8, 2), 4},             {odd(16, 202, 8, 0), 3},
+                                 {odd(8, 206, 24, 2), 2},            {odd(16, 204, 8, 1), 3},
+                                 {summed(16, 8, 203, 0, false), 16, true}, {summed(19, 16, 209, 0, false), 17, true},
+                                 {summed(8, 8, 202, 2, false), 16, true},  {summed(8, 8, 203, 5, false), 2, true},
+                                 {summed(203, 8, 21, 0, true), 15, true},  {summed(202, 16, 16, 0, true), 15, true},
+                                 {summed(203, 8, 9, 1, true), 3, true}};
   for (auto [in, out] : {std::pair(DType::BF16, DType::F32), {DType::BF16, DType::BF16}, {DType::F16, DType::F16}})
-    for (const Shape &shape : {Shape{21, 203, 16, 0, 4}, Shape{24, 203, 8, 0, 3}, Shape{9, 201, 8, 2, 4},
-                               Shape{16, 202, 8, 0, 3}, Shape{8, 206, 24, 2, 2}, Shape{16, 204, 8, 1, 3}}) {
-      const plan::Gemm gemm = gemmOf({shape.m, shape.n, shape.k, {}, {}, {}, {}, false, true, 0, 0, shape.beyond}, in, out);
-      std::vector<std::byte> a = matrix(in, shape.m * shape.k, 1), b = matrix(in, shape.n * shape.k, 2),
-                             c = matrix(out, shape.m * gemm.c.ld, 3), wanted = c, scratch;
-      ASSERT_TRUE(host::gemm({gemm, shape.m, shape.n, shape.k, false, a.data(), b.data(), wanted.data()}, scratch).ok());
-      std::byte *deviceC = bench.upload(c);
-      GemmCall call{gemm, shape.m, shape.n, shape.k, false, bench.upload(a), bench.upload(b), deviceC};
-      const std::vector<cuda::ProductPiece> pieces = cuda::alignedPieces(call, 0);
-      EXPECT_LE(pieces.size(), shape.pieces);
-      ASSERT_GE(pieces.size(), 2u);
-      const cuda::ProductPiece &inner = pieces.back();
-      EXPECT_EQ(inner.n % 8, 0);
-      EXPECT_EQ(inner.plan.c.ld * byteSize(out) % 16, 0);
-      EXPECT_EQ(inner.plan.c.stride[0] * byteSize(out) % 16, 0);
-      EXPECT_GT(2 * inner.n * inner.m * inner.plan.batch[0], shape.n * shape.m);
-      Expected<GemmHandle> handle = products.prepare(call, stream.get());
-      ASSERT_TRUE(handle.ok()) << handle.status().text();
-      ASSERT_TRUE(bench.device->finish().ok());
-      Status status = products.run(*handle, call, stream.get());
-      ASSERT_TRUE(status.ok()) << status.text();
-      ASSERT_EQ(bench.driver.synchronizeStream(stream.get()), cuda::driverSuccess);
-      EXPECT_EQ(bench.download(deviceC, c.size()), wanted) << name(in) << " " << name(out) << " n " << shape.n;
-    }
+    for (const Cut &cut : cuts)
+      for (bool addToC : {false, true}) {
+        const auto &[shape, most, isOfA] = cut;
+        if (isOfA ? out != DType::F32 : addToC)
+          continue;
+        SCOPED_TRACE(std::string(name(in)) + " " + name(out) + " cut " + std::to_string(&cut - cuts.data()));
+        const plan::Gemm gemm = gemmOf(shape, in, out);
+        const int64_t rowsOfA = shape.transposeA ? shape.k : shape.m, rowsOfB = shape.transposeB ? shape.n : shape.k;
+        std::vector<std::byte> a = matrix(in, rowsOfA * gemm.a.ld, 1), b = matrix(in, rowsOfB * gemm.b.ld, 2),
+                               c = matrix(out, shape.m * gemm.c.ld, 3), wanted = c, scratch;
+        ASSERT_TRUE(
+            host::gemm({gemm, shape.m, shape.n, shape.k, addToC, a.data(), b.data(), wanted.data()}, scratch).ok());
+        std::byte *deviceC = bench.upload(c);
+        GemmCall call{gemm, shape.m, shape.n, shape.k, addToC, bench.upload(a), bench.upload(b), deviceC};
+        const std::vector<cuda::ProductPiece> pieces = cuda::alignedPieces(call, 0);
+        EXPECT_LE(pieces.size(), most);
+        int64_t inside = 0; // multiply-adds of aligned rows
+        for (const cuda::ProductPiece &piece : pieces) {
+          const plan::Gemm &part = piece.plan;
+          bool isAligned = true;
+          for (const plan::Operand *operand : {&part.a, &part.b, &part.c}) {
+            isAligned &= operand->ld * byteSize(operand->dtype) % 16 == 0 && operand->place.byteOffset % 16 == 0;
+            for (int64_t stride : operand->stride)
+              isAligned &= stride * byteSize(operand->dtype) % 16 == 0;
+          }
+          isAligned &= piece.n % 8 == 0 && (shape.transposeA || piece.k % 8 == 0);
+          inside += isAligned ? piece.m * piece.n * piece.k * (part.batch.empty() ? 1 : part.batch[0]) : 0;
+        }
+        EXPECT_GT(2 * inside, shape.m * shape.n * shape.k);
+        Expected<GemmHandle> handle = products.prepare(call, stream.get());
+        ASSERT_TRUE(handle.ok()) << handle.status().text();
+        ASSERT_TRUE(bench.device->finish().ok());
+        Status status = products.run(*handle, call, stream.get());
+        ASSERT_TRUE(status.ok()) << status.text();
+        ASSERT_EQ(bench.driver.synchronizeStream(stream.get()), cuda::driverSuccess);
+        EXPECT_EQ(bench.download(deviceC, c.size()), wanted);
+      }
 }
 
 TEST_F(Gpu, ProductsThatStayWhole) {
@@ -256,8 +283,10 @@ TEST_F(Gpu, ProductsThatStayWhole) {
   EXPECT_EQ(pieces(odd, DType::BF16, false, {}, 2 * 16 * 203 * 16 + 1024 * 16), 0u); // too small
   EXPECT_EQ(pieces({16, 208, 16, {}, {}, {}, {}, false, true}, DType::BF16), 0u); // aligned as it is
   EXPECT_EQ(pieces({16, 203, 12, {}, {}, {}, {}, false, true}, DType::BF16), 0u); // operands that are not
-  EXPECT_EQ(pieces({16, 203, 16, {}, {}, {}, {}, false, false}, DType::BF16), 0u);
+  EXPECT_EQ(pieces({16, 203, 16, {}, {}, {}, {}, false, false}, DType::BF16), 0u); // B too
   EXPECT_EQ(pieces({16, 203, 16, {}, {}, {}, {}, true, true}, DType::BF16), 0u);
+  EXPECT_EQ(pieces({203, 16, 16, {}, {}, {}, {}, true, false, 5}, DType::BF16), 0u); // odd, but for its rows
+  EXPECT_EQ(pieces({203, 16, 7, {}, {}, {}, {}, true, false}, DType::BF16), 0u);
   EXPECT_EQ(pieces({16, 203, 16, {2}, {256}, {0}, {3248}, false, true}, DType::BF16), 0u);
   EXPECT_EQ(pieces({3, 203, 16, {}, {}, {}, {}, false, true}, DType::BF16), 0u); // fewer rows than kinds of them
   EXPECT_EQ(pieces({16, 13, 16, {}, {}, {}, {}, false, true}, DType::BF16), 0u); // edges are most of it
