@@ -2,9 +2,10 @@
 find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 # Inside our programs: libsentencepiece has another protobuf in it, whose functions a shared one would replace.
 set(Protobuf_USE_STATIC_LIBS ON)
-foreach(library Protobuf_LIBRARY Protobuf_LITE_LIBRARY Protobuf_PROTOC_LIBRARY)
+foreach(library Protobuf_LIBRARY Protobuf_LITE_LIBRARY)
   if("${${library}_RELEASE}" MATCHES "\\.so$") # of a build folder from before
     unset(${library}_RELEASE CACHE)
+    unset(${library}_DEBUG CACHE)
   endif()
 endforeach()
 find_package(Protobuf REQUIRED)
