@@ -113,6 +113,7 @@ static std::vector<Flag> makeTable() {
        "The model with the weights of --trained, and no plan: as .onnx, all else as it is; or a folder of Hugging Face, as from_pretrained opens it", group::trained, HpcOpt},
       {"trained", file("FILE|FOLDER"), "Weights of --export: a checkpoint of hpc-run or hpc-train, or safetensors", group::trained, HpcOpt},
       {"pretrained", folder(), "Folder of Hugging Face that the training began with: its tensors' names, config.json and tokenizer for --export=FOLDER", group::trained, HpcOpt},
+      {"shard-size", text("SIZE").orElse("5GB"), "Bytes of tensors in a file of --export=FOLDER; more make several with an index", group::trained, HpcOpt},
       {"compile-to", oneOf({}, "PHASE"), "Phase after which the program is printed", group::phases, HpcOpt},
       {"dump-phases", folder(), "Folder for a numbered .mlir of each phase; each leads to the same plan", group::phases, HpcOpt},
 

@@ -93,7 +93,7 @@ static Status checkTogether(const Arguments &arguments, CommandLine &line) {
 
 /// An export reads the model and weights, and nothing else.
 static Status readExport(const Arguments &arguments, CommandLine &line) {
-  for (const char *flag : {"trained", "pretrained"})
+  for (const char *flag : {"trained", "pretrained", "shard-size"})
     if (arguments.has(flag) && !arguments.has("export"))
       return usage(Twine("--") + flag + " is about --export, which is not given; add --export=trained.onnx, or a folder");
   if (!arguments.has("export"))
@@ -107,8 +107,13 @@ static Status readExport(const Arguments &arguments, CommandLine &line) {
     return usage(flag + " needs weights; add --trained=FILE or FOLDER, a checkpoint of the model");
   if (!isInputKind(line.input, InputKind::Model))
     return usage(flag + " writes an .onnx model anew, and " + line.input + " is none; give the model that was trained");
-  if (arguments.has("pretrained") && StringRef(line.exported).ends_with(".onnx"))
-    return usage("--pretrained has the names of a folder of Hugging Face, and " + flag + " is a file of ONNX; leave --pretrained out, or name a folder");
+  for (const char *ofFolder : {"pretrained", "shard-size"})
+    if (arguments.has(ofFolder) && StringRef(line.exported).ends_with(".onnx"))
+      return usage(Twine("--") + ofFolder + " is about a folder of Hugging Face, and " + flag + " is a file of ONNX; leave --" + ofFolder + " out, or name a folder");
+  Expected<int64_t> bytes = parseByteSize(arguments.text("shard-size"));
+  if (!bytes.ok())
+    return bytes.status().at("--shard-size=" + arguments.text("shard-size"));
+  line.shardBytes = *bytes;
   for (const Flag *other : arguments.given())
     if (other->group != group::trained && !llvm::is_contained({"model", "follow-links", "config"}, other->name))
       return usage(flag + " makes no plan, so " + other->dashed() + " would do nothing; leave one of them out");

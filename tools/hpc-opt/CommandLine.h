@@ -13,6 +13,7 @@ struct CommandLine : CompileRequest {
   std::string dumpPhases; ///< folder; "" = no dumps
   std::string exported; ///< .onnx or folder for the trained model; "" = a plan is made
   std::string trained, pretrained; ///< for `exported`
+  int64_t shardBytes = 0;          ///< likewise
   bool listParams = false;
   bool explain = false;
   bool explainAsJson = false;

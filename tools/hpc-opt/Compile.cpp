@@ -171,7 +171,7 @@ static Status exportTrained(const CommandLine &line) {
   if (isFile)
     HPC_RETURN_IF_ERROR(checkDestination({"--export=" + line.exported, line.exported}));
   Expected<std::vector<std::string>> notes = isFile ? writeTrainedOnnx(line.input, weights, line.exported)
-                                                    : writeTrainedFolder(line.input, weights, {line.pretrained, "", FolderSource().shardBytes}, line.exported);
+                                                    : writeTrainedFolder(line.input, weights, {line.pretrained, "", line.shardBytes}, line.exported);
   HPC_RETURN_IF_ERROR(notes.status());
   for (const std::string &note : *notes)
     llvm::errs() << "hpc-opt: note: " << note << "\n";
