@@ -147,6 +147,8 @@ def near(left, right, bound, what):
     check(left.keys() == right.keys(), f"{what}: {sorted(left.keys() ^ right.keys())}")
     for name in left:
         a, b = (numpy.frombuffer(tensors[name], numpy.float32) for tensors in (left, right))
+        if name.endswith("c_attn.bias"):  # the keys' has a gradient of 0 in exact arithmetic, so Adam divides rounding by rounding
+            a, b = (numpy.delete(each.reshape(3, -1), 1, 0) for each in (a, b))
         check(abs(a - b).max() <= bound * max(abs(b).max(), 1e-3), f"{what}: {name} differs by {abs(a - b).max()} of {abs(b).max()}")
 
 
@@ -186,9 +188,8 @@ def check_contents():
         check(state["step"] == 1 and state["updates"] == 1 and state["sample"] == 4 and state["epoch"] == 0 and state["recipe"]["optimizer"] == "adamw" and state["layout"]["processes"] == processes,
               f"{ {key: state[key] for key in ('step', 'updates', 'sample', 'epoch', 'recipe', 'layout')} }")
         if processes == 4:
-            shards = [file for file in os.listdir(os.path.join(folder, "latest")) if file.endswith(".safetensors")]
-            sizes = [os.path.getsize(os.path.join(folder, "latest", shard)) for shard in shards]
-            check(len(shards) == 4 and max(sizes) < 2 * min(sizes), f"four processes wrote {sizes}")
+            sizes = [sum(os.path.getsize(os.path.join(folder, "latest", f"{name}-{i + 1:05}-of-00004.safetensors")) for name in ("model", "optimizer/optimizer")) for i in range(4)]
+            check(max(sizes) < 2 * min(sizes), f"four processes wrote {sizes}")
         shutil.rmtree(folder)
         train(layout, "--steps=2", *run_flags, f"--save={path('s.safetensors')}", processes=processes)
         same(read_checkpoint(os.path.join(folder, "latest")), read_saved(path("s.safetensors")), f"{processes} processes {more}")
