@@ -13,7 +13,8 @@ import transformers
 
 folder, inputs, logits = sys.argv[1:]
 config = transformers.GPT2Config(n_layer=4, n_embd=32, n_head=4, vocab_size=257, n_positions=64, use_cache=False, attn_pdrop=0, resid_pdrop=0, embd_pdrop=0)
-model, report = transformers.GPT2LMHeadModel.from_pretrained(folder, config=config, output_loading_info=True)
+config.save_pretrained(folder)
+model, report = transformers.GPT2LMHeadModel.from_pretrained(folder, output_loading_info=True)
 assert not any(report[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), report
 right = model.double().eval()(torch.from_numpy(numpy.load(inputs)["input_ids"])).logits.detach().numpy()
 found = numpy.load(logits)["logits"].astype(numpy.float64)
