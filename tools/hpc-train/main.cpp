@@ -45,8 +45,10 @@ struct Command {
     flags.training.report.fallback = "paddlefleetx";
     flags.training.report.summarizes = true;
     flags.training.checkpoints.folder = run.checkpoints();
-    if (resumes)
+    if (resumes) {
       flags.training.load = run.checkpoints();
+      flags.training.loadFlag = "--resume=" + run.path;
+    }
   }
 
   bool takesPlan() const {
@@ -197,13 +199,16 @@ struct Command {
     }
     Expected<std::unique_ptr<Session>> session = openSession(flags, plan, planFolder(), ranks, /*traces=*/false, processes);
     HPC_RETURN_IF_ERROR(session.status());
-    HPC_RETURN_IF_ERROR((*session)->agree(isHome ? takeFolder() : Status::success()));
-    HPC_RETURN_IF_ERROR((*session)->agree(isHome ? run.begin(configText(), plan) : Status::success()));
-    HPC_RETURN_IF_ERROR(trainPlan(flags.training, **session, data, isHome));
-    const Status exported = isHome ? exportTrained() : Status::success();
+    TrainHooks hooks;
+    hooks.begins = [&] {
+      HPC_RETURN_IF_ERROR(takeFolder());
+      return run.begin(configText(), plan);
+    };
+    hooks.ends = [&] { return exportTrained(); };
+    HPC_RETURN_IF_ERROR(trainPlan(flags.training, **session, data, isHome, hooks));
     if (isHome)
       printNote("the run is in " + run.path);
-    return exported;
+    return Status::success();
   }
 
   /// --export, of the newest checkpoint.
@@ -248,9 +253,13 @@ int main(int argc, char **argv) {
   reportShortenedFiles("hpc-train");
   Arguments arguments(HpcTrain);
   arguments.weakestConfig = [](const Arguments &given) {
-    return given.has("resume") ? RunFolder{given.text("resume")}.config() : std::string();
+    const RunFolder run{given.text("resume")};
+    return given.has("resume") && run.checkRun().ok() ? run.config() : std::string();
   };
   Status status = arguments.parse(argc, argv);
+  if (arguments.has("resume"))
+    if (Status there = RunFolder{arguments.text("resume")}.checkRun(); !there.ok())
+      status = there; // it is why other flags are missing
   if (!arguments.page.empty()) {
     std::fputs(arguments.page.c_str(), stdout);
     return finish("hpc-train");

@@ -86,14 +86,14 @@ static Status checkJump(const TrainFlags &flags, const LearningRate &mine, const
   const double before = saved.at(step), now = mine.at(step);
   if (flags.allowJump || std::abs(before - now) <= 1e-12 * std::max(before, now))
     return Status::success();
-  return trainingUsage("--load: in step " + std::to_string(step) + " the learning rate would be " + numberText(now) + ", and " + numberText(before) +
+  return trainingUsage(flags.loadFlag + ": in step " + std::to_string(step) + " the learning rate would be " + numberText(now) + ", and " + numberText(before) +
                " by the curve of the run that wrote '" + flags.load + "'; give its flags, " + flagsOf(saved) +
                ", or --new-schedule if the jump is meant");
 }
 
 /// Compares the settings of the checkpoint's run with those of this one.
 static Status compareRuns(const TrainFlags &flags, const LearningRate &rate, const std::map<std::string, std::string> &metadata, Start &start) {
-  const std::string of = "--load: '" + flags.load + "'";
+  const std::string of = flags.loadFlag + ": '" + flags.load + "'";
   if (!hasConfiguration(metadata)) {
     start.notes.push_back(of + " is of an older hpc-run, which did not write how it was trained: learning rate, data and optimizer are those given "
                                "here, and all its steps count as updates, skipped ones too");
@@ -125,7 +125,7 @@ static Expected<Start> startOf(const TrainFlags &flags, const plan::Plan &plan, 
       return trainingUsage("--seed=" + std::to_string(*flags.seed) + ", but '" + flags.load + "' is of a run with seed " +
                    std::to_string(state.seed) + ", which goes on with it; leave --seed out");
     if (flags.train && state.steps >= flags.steps)
-      return trainingUsage("--load: '" + flags.load + "' is of " + countText(state.steps, "step") + ", and " +
+      return trainingUsage(flags.loadFlag + ": '" + flags.load + "' is of " + countText(state.steps, "step") + ", and " +
                    (flags.epochs ? "--epochs=" + std::to_string(*flags.epochs) + ", which are " + countText(flags.steps, "step")
                                  : "--steps=" + std::to_string(flags.steps)) +
                    " in all leaves nothing to do; give more");
@@ -156,7 +156,7 @@ static Status checkUse(const TrainFlags &flags, const plan::Plan &plan) {
 }
 
 static Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session &session, const StepData &data,
-                        Evaluation *evaluation, bool isHome) {
+                        Evaluation *evaluation, bool isHome, const TrainHooks &hooks) {
   HPC_RETURN_IF_ERROR(checkUse(flags, plan));
   Expected<Start> start = startOf(flags, plan, data);
   if (!start.ok())
@@ -179,19 +179,23 @@ static Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session
   options.evaluateEvery = flags.evaluateEvery;
   options.mostSkipped = flags.mostSkipped;
   options.saves = {flags.checkpoints, flags.saveEvery, start->configuration};
+  HPC_RETURN_IF_ERROR(session.agree(isHome ? hooks.begins() : Status::success()));
   HPC_RETURN_IF_ERROR(trainingLoop(options, *run, session, data, evaluation, observers, isHome));
   const bool isStopped = run->state().steps < flags.steps;
   if (isStopped && isHome)
     printNote("a signal ended the run after " + countText(run->state().steps, "step") + " of " + std::to_string(flags.steps) +
               "; it goes on from its last checkpoint");
-  if (flags.save.empty() || isStopped)
+  if (isStopped)
     return Status::success();
-  std::map<std::string, std::string> metadata = run->state().toMetadata();
-  metadata.merge(start->configuration);
-  return writeCheckpoint(flags.save, plan, session, metadata);
+  if (!flags.save.empty()) {
+    std::map<std::string, std::string> metadata = run->state().toMetadata();
+    metadata.merge(start->configuration);
+    HPC_RETURN_IF_ERROR(writeCheckpoint(flags.save, plan, session, metadata));
+  }
+  return session.agree(isHome ? hooks.ends() : Status::success());
 }
 
-Status trainPlan(const TrainFlags &given, Session &session, const TrainData &data, bool isHome) {
+Status trainPlan(const TrainFlags &given, Session &session, const TrainData &data, bool isHome, const TrainHooks &hooks) {
   TrainFlags flags = given;
   std::optional<Evaluation> evaluation;
   if (data.heldOut) {
@@ -202,7 +206,7 @@ Status trainPlan(const TrainFlags &given, Session &session, const TrainData &dat
   }
   if (!flags.onlyEvaluates()) {
     HPC_RETURN_IF_ERROR(resolveSteps(flags, data.batches->count()));
-    return trainPlan(flags, session.entry(0), session, *data.batches, evaluation ? &*evaluation : nullptr, isHome);
+    return trainPlan(flags, session.entry(0), session, *data.batches, evaluation ? &*evaluation : nullptr, isHome, hooks);
   }
   Expected<EvaluationReport> report = evaluation->run();
   HPC_RETURN_IF_ERROR(report.status());

@@ -109,7 +109,7 @@ Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags) {
     return Status::success();
   }
   if (flags.data.empty())
-    return usageOfTraining(std::string(flags.train ? "--train" : "--gradients") + " needs --data=FILE");
+    return usageOfTraining("no --data=FILE is given: add it, to train on");
   if (flags.train && !flags.gradients.empty())
     return usageOfTraining("--gradients is one backward step without an update; leave --train out");
   if (!flags.train) {

@@ -11,6 +11,7 @@ namespace hpc {
 struct TrainFlags {
   bool train = false, allowJump = false;
   std::string data, evaluate, metrics, save, load, gradients, curve = "constant";
+  std::string loadFlag = "--load";      ///< by which `load` was given, for messages
   int64_t steps = 0;                    ///< 0: as --epochs says
   std::optional<int64_t> epochs;
   int64_t evaluateEvery = 0;            ///< steps; 0: after the last
