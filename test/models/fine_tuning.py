@@ -19,7 +19,7 @@ import safetensors
 import torch
 import transformers
 
-CONFIG = dict(n_layer=4, n_embd=32, n_head=4, vocab_size=257, n_positions=64, use_cache=False, attn_pdrop=0, resid_pdrop=0, embd_pdrop=0)
+CONFIG = dict(n_layer=4, n_embd=32, n_head=4, vocab_size=257, n_positions=64, use_cache=False, attn_pdrop=0, resid_pdrop=0, embd_pdrop=0, bos_token_id=0, eos_token_id=0)
 
 
 def run(*command):
@@ -89,7 +89,8 @@ def main():
             with open(f"{home}/metrics.jsonl") as file:
                 loss = next(each["loss"] for each in map(json.loads, file) if "loss" in each)
             tokens = torch.from_numpy(ids[0])
-            right = float(model(tokens, labels=tokens).loss)
+            with torch.no_grad():
+                right = model(tokens, labels=tokens).loss.item()
             assert abs(loss - right) < 1e-5 * right, (path, name, loss, right)
             assert keys_of(f"{home}/hf") == keys_of(weights), (path, name)
             for file in ("config.json", "generation_config.json", "tokenizer_config.json"):

@@ -4,6 +4,7 @@
 
 #include "passes/Driver/InputKind.h"
 #include "passes/Phases.h"
+#include "runtime/base/ByteSize.h"
 #include "tools/OutputFiles.h"
 #include "tools/compiling/RequestFlags.h"
 
