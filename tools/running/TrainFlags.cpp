@@ -109,7 +109,7 @@ Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags) {
     return Status::success();
   }
   if (flags.data.empty())
-    return usageOfTraining("no --data=FILE is given: add it, to train on");
+    return usageOfTraining(arguments.has("train") ? "--train needs --data=FILE" : flags.train ? "no --data=FILE is given: add it" : "--gradients needs --data=FILE");
   if (flags.train && !flags.gradients.empty())
     return usageOfTraining("--gradients is one backward step without an update; leave --train out");
   if (!flags.train) {
