@@ -22,7 +22,7 @@ CASES = [
     ("hpc-opt", ["--dump-phases", "=", "ma"], ["many folders"]),
     ("hpc-opt", ["--tp", "=", "2"], []),
     ("hpc-opt", ["--tp", "=", "2", "made.o"], ["made.onnx"]),
-    ("hpc-run", ["p.plan", "--lr"], ["--lr-power=", "--lr-schedule=", "--lr-steps=", "--lr="]),
+    ("hpc-run", ["p.plan", "--lr"], ["--lr-by=", "--lr-power=", "--lr-schedule=", "--lr-steps=", "--lr="]),
     ("hpc-run", ["--backend", "=", ""], ["cuda", "host", "null"]),
     ("hpc-run", ["--tp"], []),
     ("hpc-plan", ["--"], ["--bandwidth=", "--check", "--config=", "--help", "--help=", "--json", "--kernels", "--ptx"]),

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 TOOLS = {"HpcOpt": "hpc-opt", "HpcRun": "hpc-run", "HpcPlan": "hpc-plan"}
-ROW = re.compile(r'^      \{"([\w-]+)",(.*?), (AllTools|Hpc\w+(?: \| Hpc\w+)*)(?:, "(\w+)")?\},$', re.M | re.S)
+ROW = re.compile(r'^      \{"([\w-]+)",(.*?), (AllTools|Hpc\w+(?: \| Hpc\w+)*)(?:, "([\w-]+)")?\},$', re.M | re.S)
 
 
 def page(tool, kind):
