@@ -23,6 +23,8 @@ public:
 
   /// Poisons all that a step may not take from the step before: all but the session arena and the host's.
   Status poisonWork(Device &device) const { return device.fill(work, poisonByte, workBytes); }
+  /// Zeros there instead.
+  Status clearWork(Device &device) const { return device.fill(work, std::byte(0), workBytes); }
   /// Poisons what a program may not take from the program before: its buffers, but for those without a use, which share
   /// their place with one that lives longer.
   Status poisonTemporaries(Device &device) const;

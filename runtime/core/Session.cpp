@@ -3,6 +3,7 @@
 
 #include "runtime/base/CountText.h"
 #include "runtime/core/BindingLoader.h"
+#include "runtime/core/FirstNotFinite.h"
 #include "runtime/core/InputCheck.h"
 #include "runtime/plan/Entries.h"
 
@@ -190,6 +191,17 @@ Status Session::run(size_t number, const std::vector<Array> &inputs, std::vector
   }
   status = backend->agree(status);
   stepState = StepState::None;
+  return status;
+}
+
+Status Session::findNotFinite(const std::vector<Array> &inputs) {
+  if (!ranks.front().device->worksInHostMemory())
+    return Status::success();
+  onAllRanks([](Rank &rank) { return rank.arenas.front().clearWork(*rank.device); });
+  executorOptions[0].observer = firstNotFinite(entry(0));
+  std::vector<Array> outputs;
+  Status status = run(0, inputs, outputs, Outputs::Ordinary);
+  executorOptions[0].observer = options.observer;
   return status;
 }
 

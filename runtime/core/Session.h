@@ -49,6 +49,9 @@ public:
   Status run(size_t entry, const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted = Outputs::All);
   /// The number of the run after this, where it is a training step; -1: it is none. For reports of ranks that do not go on.
   void nameStep(int64_t step) { stepNumber = step; }
+  /// A step of the first entry that ends with an error at the first result that is not finite (FirstNotFinite.h). Success: there is none, or the
+  /// device's memory cannot be read. For the end of a session: states may be written.
+  Status findNotFinite(const std::vector<Array> &inputs);
   /// The plan that an entry is (plan::planOf); of a plan without entries, the plan.
   const plan::Plan &entry(size_t number) const { return entryPlans.empty() ? plan : entryPlans[number]; }
 

@@ -27,11 +27,10 @@ std::optional<LearningRateCurve> parseCurve(const std::string &name) {
 }
 
 double LearningRate::at(int64_t step) const {
-  const int64_t unit = step / stepsPerUnit;
-  if (unit < warmup)
-    return peak * double(unit + 1) / double(warmup);
+  if (step < warmup)
+    return peak * double(step + 1) / double(warmup);
   const double span = double(std::max<int64_t>(steps - warmup, 1));
-  const double t = std::min(double(unit - warmup) / span, 1.0);
+  const double t = std::min(double(step - warmup) / span, 1.0);
   switch (curve) {
   case LearningRateCurve::Constant:
     return peak;

@@ -21,8 +21,7 @@ struct LearningRate {
   int64_t steps = 1;  ///< the number of steps at which the curve ends; warm-up included
   double power = 2;   ///< of Polynomial
   double least = 0;   ///< the rate at the end of the curve; of all but Constant
-  /// 1, or the steps of an epoch: warm-up, curve and its end are then in epochs, and the rate changes between epochs only.
-  int64_t stepsPerUnit = 1;
+  bool byEpoch = false; ///< warm-up, curve and its end are in epochs, and the rate changes between epochs only: `step` is then an epoch
 
   /// The rate in step `step`, from 0. With t = (step - warmup) / (steps - warmup), at most 1, after the warm-up it is
   /// least + (peak - least) * f. Linear: f = 1 - t. Cosine: f = (1 + cos(pi t)) / 2. Polynomial: f = (1 - t)^power.

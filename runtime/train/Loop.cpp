@@ -19,6 +19,17 @@ struct Telling {
 };
 } // namespace
 
+/// The error of a run in which no step changes anything any more, in all processes; `report` is that of the last step.
+static Status tooManySkipped(TrainingRun &run, Session &session, const StepData &data, const StepReport &report, bool isHome) {
+  const Status where = run.findNotFinite();
+  if (!isHome)
+    return session.agree(Status::success());
+  return session.agree(Status::error(
+      ErrorKind::Model, countText(run.skippedInRow(), "step") + " in a row, to step " + std::to_string(report.step) +
+                            ", had a gradient norm that is not finite and changed nothing, so the run ends (--max-skipped); of the last one: " +
+                            whySkipped(report, data, run.state()) + (where.ok() ? "" : "; in it, " + where.message())));
+}
+
 Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &session, const StepData &data, Evaluation *evaluation,
                     const std::vector<std::unique_ptr<RunObserver>> &observers, bool isHome) {
   const Telling tell{observers};
@@ -26,19 +37,12 @@ Status trainingLoop(const LoopOptions &options, TrainingRun &run, Session &sessi
   Expected<std::unique_ptr<LoopSaves>> saves =
       LoopSaves::open(options.saves, session, data, [&](const SaveReport &report) { return tell(&RunObserver::saved, report); });
   HPC_RETURN_IF_ERROR(saves.status());
-  int64_t skipped = 0;
   while (run.state().steps < options.steps && !(*saves)->isStopped()) {
     Expected<StepReport> report = run.run();
     HPC_RETURN_IF_ERROR(report.status());
-    Status status = tell(&RunObserver::stepped, *report, run.state());
-    if (isHome) {
-      skipped = report->wasSkipped() ? skipped + 1 : 0;
-      if (status.ok() && skipped == options.mostSkipped)
-        status = Status::error(ErrorKind::Model, countText(skipped, "step") + " in a row, to step " + std::to_string(report->step) +
-                                                     ", had a gradient norm that is not finite and changed nothing; of the last one: " +
-                                                     whySkipped(*report, data, run.state()));
-    }
-    HPC_RETURN_IF_ERROR(session.agree(status));
+    HPC_RETURN_IF_ERROR(session.agree(tell(&RunObserver::stepped, *report, run.state())));
+    if (run.skippedInRow() == options.mostSkipped)
+      return tooManySkipped(run, session, data, *report, isHome);
     const int64_t done = run.state().steps;
     if (evaluation && (done == options.steps || (options.evaluateEvery > 0 && done % options.evaluateEvery == 0))) {
       Expected<EvaluationReport> evaluated = evaluation->run();

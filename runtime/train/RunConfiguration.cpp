@@ -23,8 +23,8 @@ std::map<std::string, std::string> configurationOf(const plan::Plan &plan, const
     all[prefix + "lr_power"] = numberText(rate.power);
   if (rate.least != 0)
     all[prefix + "min_lr"] = numberText(rate.least);
-  if (rate.stepsPerUnit != 1)
-    all[prefix + "lr_epoch"] = std::to_string(rate.stepsPerUnit);
+  if (rate.byEpoch)
+    all[prefix + "lr_by"] = "epoch";
   all[prefix + "data"] = data.summary();
   return all;
 }
@@ -64,10 +64,11 @@ Expected<LearningRate> learningRateOf(const std::map<std::string, std::string> &
   auto curve = metadata.find(prefix + "lr_schedule");
   std::optional<LearningRateCurve> named = curve == metadata.end() ? std::nullopt : parseCurve(curve->second);
   if (!named || !metadata.count(prefix + "lr") || !read("lr", rate.peak) || !read("warmup", rate.warmup) || !read("lr_steps", rate.steps) ||
-      !read("lr_power", rate.power) || !read("min_lr", rate.least) || !read("lr_epoch", rate.stepsPerUnit) || rate.stepsPerUnit < 1)
+      !read("lr_power", rate.power) || !read("min_lr", rate.least))
     return Status::error(ErrorKind::Io, "'" + path + "': its metadata have no learning rate that could be: '" + prefix + "lr', '" + prefix +
                                             "lr_schedule' and the like; give a file as hpc-run --save wrote it");
   rate.curve = *named;
+  rate.byEpoch = metadata.count(prefix + "lr_by") > 0;
   return rate;
 }
 
@@ -81,7 +82,7 @@ std::string flagsOf(const LearningRate &rate) {
     text += " --lr-power=" + numberText(rate.power);
   if (rate.least != 0)
     text += " --min-lr=" + numberText(rate.least);
-  return rate.stepsPerUnit != 1 ? text + " --lr-by=epoch" : text;
+  return rate.byEpoch ? text + " --lr-by=epoch" : text;
 }
 
 } // namespace hpc

@@ -10,7 +10,7 @@
 
 namespace hpc {
 
-/// Keys begin with "run.": run.optimizer, run.betas, ..., run.lr, run.lr_schedule, run.warmup, run.lr_steps, run.min_lr, run.lr_epoch, run.data.
+/// Keys begin with "run.": run.optimizer, run.betas, ..., run.lr, run.lr_schedule, run.warmup, run.lr_steps, run.min_lr, run.lr_by, run.data.
 std::map<std::string, std::string> configurationOf(const plan::Plan &plan, const StepData &data, const LearningRate &rate);
 
 /// Whether a checkpoint's metadata have any of it; those of older releases do not.

@@ -5,17 +5,22 @@
 
 namespace hpc {
 
-int64_t StepData::batchOf(int64_t step) const {
-  const int64_t epoch = epochOf(step);
-  int64_t first = std::max<int64_t>(step - count(), 0), last = step;
+/// The first of the steps `first` to `last` that is of `epoch` or a later one; `last` is.
+static int64_t firstStepOf(const StepData &data, int64_t epoch, int64_t first, int64_t last) {
   while (first < last) {
     const int64_t middle = first + (last - first) / 2;
-    if (epochOf(middle) < epoch)
+    if (data.epochOf(middle) < epoch)
       first = middle + 1;
     else
       last = middle;
   }
-  return step - first;
+  return first;
 }
+
+int64_t StepData::batchOf(int64_t step) const {
+  return step - firstStepOf(*this, epochOf(step), std::max<int64_t>(step - count(), 0), step);
+}
+
+int64_t StepData::stepsOf(int64_t epochs) const { return firstStepOf(*this, epochs, 0, epochs * count()); }
 
 } // namespace hpc

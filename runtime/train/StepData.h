@@ -20,6 +20,8 @@ public:
   virtual int64_t epochOf(int64_t step) const { return step / count(); }
   /// The number of a step in its epoch, from 0.
   int64_t batchOf(int64_t step) const;
+  /// The number of steps in which all data are used so many times: the next one belongs to the epoch after them.
+  int64_t stepsOf(int64_t epochs) const;
   /// Fills all inputs except step scalars; `inputs` has the order of the plan's inputs. Threads may call it at once.
   virtual Status fill(int64_t step, std::vector<Array> &inputs) const = 0;
   /// "input 'x' of its batch holds nan at [1, 2]": the first float that `step` takes and that `is` holds of; "" where none is.

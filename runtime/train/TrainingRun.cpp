@@ -122,7 +122,7 @@ Expected<StepReport> TrainingRun::run() {
   report.step = now.steps;
   report.epoch = data->epochOf(now.steps);
   report.batch = data->batchOf(now.steps);
-  report.learningRate = rate.at(now.steps);
+  report.learningRate = rateIn(now.steps, rate, *data);
   if (has(plan::seedName))
     report.seed = now.seed;
   auto start = std::chrono::steady_clock::now();
@@ -131,13 +131,13 @@ Expected<StepReport> TrainingRun::run() {
   report.readerSeconds = readerSeconds;
   readOutputs(report);
   // All processes fill in step scalars, but only that of rank 0 has the results of the step.
-  Expected<bool> skipped = session->any(report.wasSkipped());
-  if (!skipped.ok())
-    return skipped.status();
+  Expected<bool> wasSkipped = session->any(report.wasSkipped());
+  HPC_RETURN_IF_ERROR(wasSkipped.status());
   ++now.steps;
-  now.updates += !*skipped;
+  now.updates += !*wasSkipped;
+  skipped = *wasSkipped ? skipped + 1 : 0;
   if (has(plan::lossScaleName))
-    now.lossScale.update(*skipped);
+    now.lossScale.update(*wasSkipped);
   if (!outputs.empty())
     addToEpoch(report);
   return report;

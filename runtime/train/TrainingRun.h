@@ -35,6 +35,9 @@ struct StepReport {
   bool wasSkipped() const;
 };
 
+/// The learning rate in a step, whose epoch the data know.
+inline double rateIn(int64_t step, const LearningRate &rate, const StepData &data) { return rate.at(rate.byEpoch ? data.epochOf(step) : step); }
+
 /// Whether the plan is a training step that this loop can run: it returns a loss and a gradient norm, and needs no
 /// unknown step scalar.
 Status checkTrains(const plan::Plan &plan);
@@ -50,6 +53,10 @@ public:
   /// The next step, with the batch and the rate of its number. In processes other than that of rank 0 the report has
   /// no numbers of the step.
   Expected<StepReport> run();
+  /// Steps that changed nothing, since the last one that did; the same in all processes.
+  int64_t skippedInRow() const { return skipped; }
+  /// Does the last step again, and fails at the first tensor that is not finite (Session::findNotFinite). Nothing may run after it.
+  Status findNotFinite() { return session->findNotFinite(inputs); }
   /// The gradients of the next step, by the names of their parameters, and its `loss`; the step changes nothing.
   /// `report` gets the step's results.
   Expected<NamedArrays> gradients(StepReport &report);
@@ -71,6 +78,7 @@ private:
   RunState now;
   size_t loss = 0, gradientNorm = 0;        ///< outputs of the plan
   std::optional<size_t> validTokens;        ///< likewise
+  int64_t skipped = 0;                      ///< in a row
   double readerSeconds = 0;                 ///< of the last step
   std::vector<Array> inputs, outputs;
 };

@@ -82,8 +82,8 @@ struct Start {
 } // namespace
 
 /// Checks that the rate in the first step continues the curve of the checkpoint's run, or that a jump is requested.
-static Status checkJump(const TrainFlags &flags, const LearningRate &mine, const LearningRate &saved, int64_t step) {
-  const double before = saved.at(step), now = mine.at(step);
+static Status checkJump(const TrainFlags &flags, const LearningRate &mine, const LearningRate &saved, const StepData &data, int64_t step) {
+  const double before = rateIn(step, saved, data), now = rateIn(step, mine, data);
   if (flags.allowJump || std::abs(before - now) <= 1e-12 * std::max(before, now))
     return Status::success();
   return trainingUsage(flags.loadFlag + ": in step " + std::to_string(step) + " the learning rate would be " + numberText(now) + ", and " + numberText(before) +
@@ -92,7 +92,7 @@ static Status checkJump(const TrainFlags &flags, const LearningRate &mine, const
 }
 
 /// Compares the settings of the checkpoint's run with those of this one.
-static Status compareRuns(const TrainFlags &flags, const LearningRate &rate, const std::map<std::string, std::string> &metadata, Start &start) {
+static Status compareRuns(const TrainFlags &flags, const LearningRate &rate, const StepData &data, const std::map<std::string, std::string> &metadata, Start &start) {
   const std::string of = flags.loadFlag + ": '" + flags.load + "'";
   if (!hasConfiguration(metadata)) {
     start.notes.push_back(of + " is of an older hpc-run, which did not write how it was trained: learning rate, data and optimizer are those given "
@@ -102,7 +102,7 @@ static Status compareRuns(const TrainFlags &flags, const LearningRate &rate, con
   Expected<LearningRate> saved = learningRateOf(metadata, flags.load);
   if (!saved.ok())
     return saved.status();
-  HPC_RETURN_IF_ERROR(checkJump(flags, rate, *saved, start.state.steps));
+  HPC_RETURN_IF_ERROR(checkJump(flags, rate, *saved, data, start.state.steps));
   for (const std::string &text : differences(metadata, start.configuration))
     start.notes.push_back(of + ": " + text);
   return Status::success();
@@ -110,7 +110,7 @@ static Status compareRuns(const TrainFlags &flags, const LearningRate &rate, con
 
 /// From the flags, or, with --load, from the checkpoint.
 static Expected<Start> startOf(const TrainFlags &flags, const plan::Plan &plan, const StepData &data) {
-  const LearningRate rate = rateOf(flags, data.count());
+  const LearningRate rate = rateOf(flags);
   Start start{{}, configurationOf(plan, data, rate), {}};
   RunState &state = start.state;
   if (!flags.load.empty()) {
@@ -130,14 +130,14 @@ static Expected<Start> startOf(const TrainFlags &flags, const plan::Plan &plan, 
                                  : "--steps=" + std::to_string(flags.steps)) +
                    " in all leaves nothing to do; give more");
     if (flags.train)
-      HPC_RETURN_IF_ERROR(compareRuns(flags, rate, *metadata, start));
+      HPC_RETURN_IF_ERROR(compareRuns(flags, rate, data, *metadata, start));
     if (flags.lossScale && *flags.lossScale != state.lossScale.scale)
       start.notes.push_back("--loss-scale=" + numberText(*flags.lossScale) + " takes the place of " + numberText(state.lossScale.scale) +
                             ", which '" + flags.load + "' has come to");
   }
   state.seed = flags.seed.value_or(state.seed);
   state.lossScale.scale = flags.lossScale.value_or(state.lossScale.scale);
-  if (flags.train && rate.peak > 0 && rate.at(state.steps) == 0 && rate.at(flags.steps - 1) == 0)
+  if (flags.train && rate.peak > 0 && rateIn(state.steps, rate, data) == 0 && rateIn(flags.steps - 1, rate, data) == 0)
     start.notes.push_back("the learning rate is 0 in all steps from " + std::to_string(state.steps) + " on, where its curve has ended (" +
                           flagsOf(rate) + "): nothing is learnt");
   return start;
@@ -164,7 +164,7 @@ static Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session
   for (const std::string &note : start->notes)
     if (isHome)
       printNote(note);
-  Expected<TrainingRun> run = TrainingRun::create(plan, session, data, rateOf(flags, data.count()), start->state);
+  Expected<TrainingRun> run = TrainingRun::create(plan, session, data, rateOf(flags), start->state);
   if (!run.ok())
     return run.status();
   if (!flags.train)
@@ -205,7 +205,7 @@ Status trainPlan(const TrainFlags &given, Session &session, const TrainData &dat
     evaluation.emplace(std::move(*made));
   }
   if (!flags.onlyEvaluates()) {
-    HPC_RETURN_IF_ERROR(resolveSteps(flags, data.batches->count()));
+    HPC_RETURN_IF_ERROR(resolveSteps(flags, *data.batches));
     return trainPlan(flags, session.entry(0), session, *data.batches, evaluation ? &*evaluation : nullptr, isHome, hooks);
   }
   Expected<EvaluationReport> report = evaluation->run();

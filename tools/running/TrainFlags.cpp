@@ -8,6 +8,7 @@
 #include "runtime/train/LossScale.h"
 #include "tools/ExitCode.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -24,7 +25,7 @@ TrainFlags readTrainFlags(const Arguments &arguments) {
   flags.evaluateSteps = arguments.whole("eval-steps");
   flags.metrics = arguments.text("metrics");
   flags.curve = arguments.text("lr-schedule");
-  flags.steps = arguments.whole("steps").value_or(0);
+  flags.steps = flags.runLength = arguments.whole("steps").value_or(0);
   flags.epochs = arguments.whole("epochs");
   flags.warmup = *arguments.whole("warmup");
   flags.curveSteps = arguments.whole("lr-steps");
@@ -69,8 +70,8 @@ static Status checkNumbers(const TrainFlags &flags) {
   return Status::success();
 }
 
-static Status checkWarmup(const TrainFlags &flags, int64_t stepsPerEpoch) {
-  const int64_t end = rateOf(flags, stepsPerEpoch).steps;
+static Status checkWarmup(const TrainFlags &flags) {
+  const int64_t end = rateOf(flags).steps;
   if (flags.warmup <= end)
     return Status::success();
   return usageOfTraining("--warmup=" + std::to_string(flags.warmup) + " must be from 0 to the " + countText(end, flags.byEpoch ? "epoch" : "step") +
@@ -147,34 +148,35 @@ Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags) {
   if (flags.power && !(std::isfinite(*flags.power) && *flags.power > 0))
     return usageOfTraining("--lr-power=" + numberText(*flags.power) + " must be a finite number above 0");
   HPC_RETURN_IF_ERROR(checkReportFlags(arguments, flags.report));
-  return flags.epochs || flags.byEpoch ? Status::success() : checkWarmup(flags, 1);
+  return flags.epochs || flags.byEpoch ? Status::success() : checkWarmup(flags);
 }
 
-LearningRate rateOf(const TrainFlags &flags, int64_t stepsPerEpoch) {
+LearningRate rateOf(const TrainFlags &flags) {
   LearningRate rate;
   rate.peak = flags.rate.value_or(0);
   rate.curve = parseCurve(flags.curve).value_or(rate.curve);
   rate.warmup = flags.warmup;
-  rate.stepsPerUnit = flags.byEpoch ? stepsPerEpoch : 1;
-  rate.steps = flags.curveSteps.value_or(flags.byEpoch ? (flags.steps + stepsPerEpoch - 1) / stepsPerEpoch : flags.steps);
+  rate.byEpoch = flags.byEpoch;
+  rate.steps = flags.curveSteps.value_or(flags.runLength);
   rate.power = flags.power.value_or(rate.power);
   rate.least = flags.leastRate.value_or(0);
   return rate;
 }
 
-Status resolveSteps(TrainFlags &flags, int64_t stepsPerEpoch) {
+Status resolveSteps(TrainFlags &flags, const StepData &data) {
   if (flags.epochs) {
-    constexpr int64_t most = int64_t(1) << 53; // as of --steps
-    if (*flags.epochs > most / stepsPerEpoch)
-      return usageOfTraining("--epochs=" + std::to_string(*flags.epochs) + " of " + countText(stepsPerEpoch, "step") +
+    constexpr int64_t most = int64_t(1) << 40;
+    if (*flags.epochs > most / data.count())
+      return usageOfTraining("--epochs=" + std::to_string(*flags.epochs) + " of " + countText(data.count(), "step") +
                              " are more steps than can be counted; give fewer");
-    flags.steps = *flags.epochs * stepsPerEpoch;
+    flags.steps = data.stepsOf(*flags.epochs);
   }
-  return flags.train ? checkWarmup(flags, stepsPerEpoch) : Status::success();
+  flags.runLength = flags.byEpoch ? data.epochOf(std::max<int64_t>(flags.steps - 1, 0)) + 1 : flags.steps;
+  return flags.train ? checkWarmup(flags) : Status::success();
 }
 
 uint64_t fingerprint(const TrainFlags &flags) {
-  const LearningRate rate = rateOf(flags, 1);
+  const LearningRate rate = rateOf(flags);
   const double numbers[] = {double(flags.train), double(flags.allowJump), double(flags.steps), double(!flags.save.empty()),
                             double(!flags.gradients.empty()), rate.peak, double(rate.curve), double(rate.warmup),
                             double(rate.steps), rate.power, double(flags.seed.value_or(-1)),

@@ -17,7 +17,8 @@ struct TrainFlags {
   int64_t evaluateEvery = 0;            ///< steps; 0: after the last
   std::optional<int64_t> evaluateSteps; ///< batches of an evaluation (default: all)
   int64_t warmup = 0;                   ///< steps, or epochs where `byEpoch`
-  std::optional<int64_t> curveSteps;    ///< likewise (default: the whole run)
+  std::optional<int64_t> curveSteps;    ///< likewise
+  int64_t runLength = 0;                ///< likewise, of the whole run; resolved
   bool byEpoch = false;                 ///< the learning rate changes between epochs only
   std::optional<double> rate, leastRate, power, lossScale;
   int64_t mostSkipped = 100;
@@ -39,9 +40,9 @@ TrainFlags readTrainFlags(const Arguments &arguments);
 /// Errors for flags that exclude each other.
 Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags);
 /// Once the data are known: turns --epochs into steps. Errors: more steps than can be counted; numbers that do not fit the learning rate's curve.
-Status resolveSteps(TrainFlags &flags, int64_t stepsPerEpoch);
+Status resolveSteps(TrainFlags &flags, const StepData &data);
 /// The learning rate of resolved flags.
-LearningRate rateOf(const TrainFlags &flags, int64_t stepsPerEpoch);
+LearningRate rateOf(const TrainFlags &flags);
 /// A hash of the flags that have to be the same in all processes.
 uint64_t fingerprint(const TrainFlags &flags);
 

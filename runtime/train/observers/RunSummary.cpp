@@ -1,10 +1,10 @@
 // The largest resident size is the kernel's own count.
 #include "runtime/train/observers/RunSummary.h"
 
+#include "runtime/base/ByteSize.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/FormattedText.h"
 #include "runtime/plan/PlanFacts.h"
-#include "runtime/plan/PlanPrinter.h"
 
 #include <sys/resource.h>
 
@@ -14,9 +14,9 @@ std::vector<std::string> memoryLines(const plan::Plan &plan) {
   std::vector<std::string> lines;
   const std::vector<plan::MemoryFacts> memory = plan::staticFacts(plan).memory;
   auto textOf = [](const plan::MemoryFacts &bytes) {
-    std::string text = plan::bytesText(bytes.total()) + " each (weights " + plan::bytesText(bytes.weight) + ", states " + plan::bytesText(bytes.state) +
-                       ", the step's own " + plan::bytesText(bytes.step + bytes.slot + bytes.temp) + ")";
-    return bytes.host > 0 ? text + " and " + plan::bytesText(bytes.host) + " on the host" : text;
+    std::string text = byteSizeText(bytes.total()) + " each (weights " + byteSizeText(bytes.weight) + ", states " + byteSizeText(bytes.state) +
+                       ", the step's own " + byteSizeText(bytes.step + bytes.slot + bytes.temp) + ")";
+    return bytes.host > 0 ? text + " and " + byteSizeText(bytes.host) + " on the host" : text;
   };
   for (size_t begin = 0, end = 0; begin < memory.size(); begin = end) {
     const std::string text = textOf(memory[begin]);
@@ -67,7 +67,7 @@ Status RunSummary::ended(const RunState &state) {
     text += formattedText(", MFU %.1f%%", 100 * *utilisation);
   rusage usage;
   ::getrusage(RUSAGE_SELF, &usage);
-  line(text + "; this process held at most " + plan::bytesText(int64_t(usage.ru_maxrss) * 1024));
+  line(text + "; this process held at most " + byteSizeText(int64_t(usage.ru_maxrss) * 1024));
   return Status::success();
 }
 
