@@ -12,6 +12,7 @@ import glob
 import json
 import math
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -32,7 +33,7 @@ parser.add_argument("--picture")
 options = parser.parse_args()
 CONFIG = os.path.join(TOP, "models", "configs", "gpt2_6m.toml")
 SIZES = ["--n_layer=2", "--n_embd=32", "--n_head=4", "--n_positions=32"] if options.small else ["--n_positions=128"]
-CHANGES = {"seq": 32, "global-batch": 4, "micro-batch": 1, "steps": 25, "warmup": 5, "eval-every": 10, "save-every": 10} if options.small else {}
+CHANGES = {"seq": 32, "global-batch": 4, "micro-batch": 1, "steps": 25, "lr-steps": 25, "warmup": 5, "eval-every": 10, "save-every": 10} if options.small else {}
 
 
 def recipe():
@@ -49,9 +50,10 @@ def path(*names):
 
 def run(*command):
     print("$", *command, flush=True)
-    begin = time.perf_counter()
+    begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True)
-    print(f"  {time.perf_counter() - begin:.1f} s", flush=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"  {time.perf_counter() - begin:.1f} s, {after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime:.1f} s of CPU", flush=True)
 
 
 def export():
@@ -64,7 +66,7 @@ def text():
         os.makedirs(path("debian"), exist_ok=True)
         subprocess.run(["apt-get", "download", "perl-doc"], check=True, cwd=path("debian"))
         subprocess.run(["dpkg", "-x", *glob.glob(path("debian", "*.deb")), path("debian")], check=True)
-        files = sorted(glob.glob(path("debian", "usr", "share", "perl", "5.??", "pod", "perl*.pod")))
+        files = sorted(glob.glob(path("debian", "usr", "share", "perl", "5.*", "pod", "perl*.pod")))
     with open(path("text.txt"), "wb") as joined:
         for name in files:
             with open(name, "rb") as file:
@@ -172,7 +174,7 @@ def train_torch():
     optimizer = torch.optim.AdamW([{"params": decayed}, {"params": others, "weight_decay": 0}], lr=flags["lr"], betas=[float(beta) for beta in flags["betas"].split(",")],
                                   eps=1e-8, weight_decay=flags["weight-decay"])
     curve = {"losses": [], "evaluations": {}}
-    begin = time.perf_counter()
+    begin, cpu = time.perf_counter(), time.process_time()
     for step, ids in enumerate(torch.from_numpy(batches)):
         for group in optimizer.param_groups:
             group["lr"] = rate(flags, step)
@@ -185,7 +187,7 @@ def train_torch():
         if (step + 1) % flags["eval-every"] == 0 or step + 1 == flags["steps"]:
             curve["evaluations"][step] = held_out_loss(model, held_out)
             print(f"PyTorch, step {step}: loss {loss.item():.4f}, held out {curve['evaluations'][step]:.4f}", flush=True)
-    print(f"PyTorch: {time.perf_counter() - begin:.1f} s")
+    print(f"PyTorch: {time.perf_counter() - begin:.1f} s, {time.process_time() - cpu:.1f} s of CPU")
     with open(path("torch.json"), "w") as file:
         json.dump(curve, file)
 
