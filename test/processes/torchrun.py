@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""hpc-run as the workers of a real torchrun, in all forms of its rendezvous, several at once, restarted, below mpirun and on two hosts (network
+"""hpc-run and hpc-train as the workers of a real torchrun, in all forms of its rendezvous, several at once, restarted, below mpirun and on two hosts (network
 namespaces); and workers that fail before they have met. Needs a Python with torch; the last line is `N passed, N failed, N skipped`.
 
   test/processes/torchrun.py --python=$(test/environment.sh) [--bin=build/bin] [--only="form;restart"]
@@ -12,6 +12,7 @@ import numpy
 
 from harness import (MPI_ENV, RUN, SECRET, Hosts, check, environment, finish, free_port, inputs, need, need_mpi, need_ucx, options, path, plan,
                      run_cases)
+from started import TOOLS, alone as one_process, curve
 
 def torchrun(form, command, output, prefix=(), workers=2, agents=1, **variables):
     """One agent; `command`: what each worker runs, given the arguments of hpc-run."""
@@ -126,6 +127,27 @@ def failure_cases():
         yield f"failure: {rank} is killed at once", failing(f"[ $RANK != {rank} ] || sh -c 'kill -9 $PPID'; exec \"$@\"", "Signal 9")
 
 
+def train_cases():
+    """Training: the curve of one process. Without `--` torch takes --run of hpc-train for an abbreviation of its own."""
+    def trained(tool, make):
+        def case():
+            need(options.python, "needs --python with torch")
+            command, metrics = make(f"torchrun-{tool}")
+            code, errors = finish([subprocess.Popen([options.python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4", "--no-python", "--", *command],
+                                                    env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)], 120)[0]
+            check(code == 0 and curve(metrics) == one_process(tool), errors)
+        return case
+    for tool, make in TOOLS.items():
+        yield f"train: {tool}", trained(tool, make)
+
+    def processes_too():
+        """Each worker says that it is one already."""
+        need(options.python, "needs --python with torch")
+        results = finish([torchrun(["--standalone"], lambda arguments: [*arguments, "--processes=2"], "never.npz")], 60)
+        check(results[0][0] not in (0, None) and "--processes=2 starts processes, and RANK=" in results[0][1] and "(torchrun)" in results[0][1], f"{results}")
+    yield "train: --processes in a worker", processes_too
+
+
 def host_cases():
     def hosts(form, secrets, expected=None):
         def case():
@@ -152,4 +174,4 @@ def host_cases():
 
 
 if __name__ == "__main__":
-    sys.exit(run_cases(form_cases, restart_cases, failure_cases, host_cases))
+    sys.exit(run_cases(form_cases, restart_cases, failure_cases, train_cases, host_cases))

@@ -120,7 +120,7 @@ struct Member {
   ChildProcess child;
   ChildOutput output;
   std::optional<int> ended; ///< as waitpid has it
-  bool isStopped = false;
+  bool isStopped = false; ///< also when it has ended since
 
   bool endedBadly() const { return ended && *ended != 0; }
   std::string name() const { return "process " + std::to_string(rank) + " (pid " + std::to_string(child.pid) + ")"; }
@@ -131,6 +131,7 @@ struct Outcome {
   int code = 0;
   std::string why;         ///< "" where all went well
   bool isWorthAgain = false; ///< it did not fail by its flags, model or data
+  bool isKilled = false;     ///< by SIGKILL
 };
 
 class Supervisor {
@@ -174,7 +175,8 @@ public:
       const Outcome outcome = conclude();
       if (outcome.why.empty())
         return outcome.code;
-      failuresOfStep = round > 0 && failedStep == lastStep ? failuresOfStep + 1 : 1;
+      // SIGKILL comes from outside, at any step.
+      failuresOfStep = outcome.isKilled ? 0 : failedStep == lastStep ? failuresOfStep + 1 : 1;
       failedStep = lastStep;
       const bool isStepsOwn = failuresOfStep == mostFailuresOfStep;
       if (!outcome.isWorthAgain || isTerminated || round == flags.restarts || isStepsOwn) {
@@ -292,9 +294,10 @@ private:
   void awaitEnd(Member &member) {
     int state = 0;
     while (!member.ended && ::waitpid(member.child.pid, &state, WNOHANG | WUNTRACED | WCONTINUED) > 0) {
-      member.isStopped = WIFSTOPPED(state);
-      if (member.isStopped || WIFCONTINUED(state))
+      if (WIFSTOPPED(state) || WIFCONTINUED(state)) {
+        member.isStopped = WIFSTOPPED(state);
         continue;
+      }
       member.ended = state;
       if (state != 0 && !failedAt) {
         failedAt = Clock::now();
@@ -352,7 +355,7 @@ private:
       text.pop_back();
     Outcome outcome;
     if (!WIFSIGNALED(*failed.ended) && says != members.end()) {
-      outcome = {WEXITSTATUS(*says->ended), text, isTransient(text)};
+      outcome = {WEXITSTATUS(*says->ended), text, isTransient(text), false};
     } else {
       const bool isSignal = WIFSIGNALED(*failed.ended);
       std::string why = failed.name() + (isSignal ? " was ended by " + signalText(WTERMSIG(*failed.ended)) : " has ended with exit code " + std::to_string(WEXITSTATUS(*failed.ended)) + " without a message");
@@ -360,16 +363,19 @@ private:
         why += " after step " + std::to_string(lastStep);
       if (says != members.end())
         why += "; process " + std::to_string(says->rank) + ": " + text.substr(text.find("]: ") + 3);
-      outcome = {isSignal && isTerminated ? 128 + WTERMSIG(*failed.ended) : 1, toolName() + ": error[io]: " + why, true};
+      outcome = {isSignal && isTerminated ? 128 + WTERMSIG(*failed.ended) : 1, toolName() + ": error[io]: " + why, true,
+                 isSignal && WTERMSIG(*failed.ended) == SIGKILL};
     }
     if (!flags.logs.empty() && outcome.isWorthAgain)
       outcome.why += "; logs: " + flags.logs + "/workerlog.*";
     return outcome;
   }
 
-  /// Files, links and other processes may be there again; a flag or a model stays as it is. An error before the first step is of the start.
+  /// Files, links and other processes may be there again; a flag or a model stays as it is. An error before the first step is of the start, unless
+  /// another process has vanished: one that was stopped, or one on another machine.
   bool isTransient(const std::string &text) const {
-    return lastStep >= 0 && (text.find(": error[io]: ") == toolName().size() || text.find(": error[internal]: ") == toolName().size());
+    const bool hasStopped = std::any_of(members.begin(), members.end(), [](const Member &member) { return member.isStopped; });
+    return (lastStep >= 0 || hasStopped || flags.nodes > 1) && (text.find(": error[io]: ") == toolName().size() || text.find(": error[internal]: ") == toolName().size());
   }
 
   const StartFlags &flags;
@@ -380,7 +386,7 @@ private:
   bool isTerminated = false;   ///< by a signal to this process: no restart, and no hurry
   std::optional<Clock::time_point> failedAt; ///< in this round
   std::optional<Clock::time_point> brokenAt; ///< in the round before, until a step is done again
-  int64_t lastStep = -1, failedStep = -1, failuresOfStep = 0;
+  int64_t lastStep = -1, failedStep = -2, failuresOfStep = 0;
 };
 
 } // namespace
