@@ -50,3 +50,16 @@ TEST(LearningRate, NothingButWarmUp) {
   EXPECT_EQ(all.at(4), 8);
   EXPECT_NEAR(all.at(5), 0, 1e-15);
 }
+
+// Every curve ends at the least rate, not below it, and its middle moves with it.
+TEST(LearningRate, EndsAtTheLeast) {
+  for (LearningRateCurve curve : {LearningRateCurve::Linear, LearningRateCurve::Cosine, LearningRateCurve::Polynomial}) {
+    LearningRate least = rate(curve);
+    least.least = 2;
+    EXPECT_EQ(least.at(0), 4); // the warm-up begins where it did
+    EXPECT_EQ(least.at(2), 8);
+    EXPECT_NEAR(least.at(6), 2, 1e-15);
+    EXPECT_NEAR(least.at(100), 2, 1e-15);
+    EXPECT_DOUBLE_EQ(least.at(4), curve == LearningRateCurve::Polynomial ? 3.5 : 5);
+  }
+}

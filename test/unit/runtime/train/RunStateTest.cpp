@@ -85,3 +85,18 @@ TEST(RunState, ErrorsNameFileAndNumber) {
   EXPECT_THAT(text({{"steps", "1"}, {"loss_scale", "0"}}), HasSubstr("'loss_scale'"));
   EXPECT_THAT(text({{"steps", "1"}, {"loss_scale", "3.7"}}), HasSubstr("'loss_scale' = '3.7', which is no power of two"));
 }
+
+// A run that goes on within an epoch would report means of the rest of it.
+TEST(RunState, KeepsTheSumsOfItsEpoch) {
+  RunState state;
+  state.steps = 7;
+  state.epoch = {5, 2, 1.1 + 2.2, 1e-300, 12345};
+  Expected<RunState> back = RunState::fromMetadata(state.toMetadata(), "f");
+  ASSERT_TRUE(back.ok()) << back.status().text();
+  EXPECT_EQ(back->epoch.steps, 5);
+  EXPECT_EQ(back->epoch.skipped, 2);
+  EXPECT_EQ(back->epoch.loss, state.epoch.loss);
+  EXPECT_EQ(back->epoch.gradientNorm, 1e-300);
+  EXPECT_EQ(back->epoch.validTokens, 12345);
+  EXPECT_EQ(RunState().toMetadata().count("epoch.steps"), 0u);
+}
