@@ -40,7 +40,8 @@ std::string folderAt(const std::string &path) {
 
 class FolderWriter {
 public:
-  FolderWriter(const TrainedModel &model, const FolderSource &source, std::string folder) : model(model), source(source), folder(std::move(folder)) {}
+  FolderWriter(const TrainedModel &model, std::string file, const FolderSource &source, std::string folder)
+      : model(model), file(std::move(file)), source(source), folder(std::move(folder)) {}
 
   Status write() {
     if (!source.pretrained.empty()) {
@@ -211,6 +212,8 @@ private:
       HPC_RETURN_IF_ERROR(copyFrom(folderAt(source.pretrained), ofModel, hasConfig));
       HPC_RETURN_IF_ERROR(copyFrom(folderAt(source.pretrained), ofTokenizer, hasTokenizer));
     }
+    if (!hasConfig)
+      HPC_RETURN_IF_ERROR(copyFrom(folderAt(file), ofModel, hasConfig));
     if (!hasTokenizer && !source.tokenizer.empty())
       HPC_RETURN_IF_ERROR(copyFrom(folderAt(source.tokenizer), ofTokenizer, hasTokenizer));
     std::error_code error;
@@ -293,6 +296,7 @@ private:
   }
 
   const TrainedModel &model;
+  const std::string file; ///< the model's
   const FolderSource &source;
   const std::string folder;
   std::optional<TensorFiles> pretrained;
@@ -305,7 +309,7 @@ private:
 Expected<std::vector<std::string>> writeTrainedFolder(const std::string &model, const TrainedWeights &weights, const FolderSource &source, const std::string &folder) {
   Expected<TrainedModel> trained = TrainedModel::open(model, weights);
   HPC_RETURN_IF_ERROR(trained.status());
-  FolderWriter writer(*trained, source, folder);
+  FolderWriter writer(*trained, model, source, folder);
   HPC_RETURN_IF_ERROR(writer.write());
   writer.notes.insert(writer.notes.begin(), trained->notes.begin(), trained->notes.end());
   return std::move(writer.notes);

@@ -6,7 +6,7 @@
 namespace hpc {
 
 struct FolderSource {
-  std::string pretrained; ///< folder (or file in it) whose names of tensors, config.json and other files are taken; "": names of the model, and no such files
+  std::string pretrained; ///< folder (or file in it) whose names of tensors, config.json and other files are taken; "": names of the model, and the files beside it
   std::string tokenizer;  ///< folder (or file in it) of the tokenizer, where `pretrained` has none; "": none
   int64_t shardBytes = 5'000'000'000; ///< more than that of tensors makes several files with an index, as save_pretrained does
 };
