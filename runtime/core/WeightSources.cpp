@@ -241,7 +241,7 @@ Status Weights::resolveByName(const WeightFiles &files) {
   NameMatches matches = matchNames(wanted, available);
   std::vector<std::string> problems, unread, kept;
   std::set<std::string> read;
-  int64_t widened = 0;
+  int64_t widened = 0, fuller = 0;
   constexpr size_t mostNearest = 20; // names are compared letter by letter
   for (size_t k = 0; k < indices.size(); ++k) {
     const size_t i = indices[k];
@@ -290,7 +290,8 @@ Status Weights::resolveByName(const WeightFiles &files) {
     source.mayDiffer = !trained.empty() && !weight.hashes.empty();
     for (int64_t chunk = 0; source.mayDiffer && chunk < numHashChunks(weight.bytes); ++chunk)
       source.verified[size_t(chunk)] = 1;
-    widened += source.dtype != weight.dtype;
+    if (source.dtype != weight.dtype)
+      ++(isExactIn(source.dtype, weight.dtype) ? widened : fuller);
   }
   if (!problems.empty())
     return problemsError("--weights=" + files.replacement, replaced->path(), problems, int64_t(indices.size()));
@@ -298,7 +299,9 @@ Status Weights::resolveByName(const WeightFiles &files) {
   for (const std::string &note : matches.notes)
     told.push_back(place + note);
   if (widened > 0)
-    told.push_back(place + countText(widened, "tensor") + " of other types widened as the plan needs");
+    told.push_back(place + countText(widened, "tensor") + " of narrower types widened as the plan needs");
+  if (fuller > 0)
+    told.push_back(place + countText(fuller, "tensor") + " of types with more digits than the model's, which training keeps");
   if (!trained.empty() && !kept.empty())
     told.push_back(place + "it does not have " + quotedNames(kept) + ", which " + (kept.size() > 1 ? "come" : "comes") + " from the model's own file, untrained");
   for (const auto &[name, tensor] : tensors)

@@ -7,7 +7,8 @@ The models are exports of gpt2-tiny, whose own weights differ from the pretraine
 head, in a hub's cache of links):
 - the loss of the first step is that of transformers in float64, so these weights are what training began with;
 - the folder hf/ of the run has the names and files of the pretrained one, from_pretrained finds every key, and its logits are those of an inference plan with the checkpoint's weights.
-A line each. Then hpc-opt --export=FOLDER without the pretrained folder, in shards.
+A line each. Then hpc-opt --export=FOLDER without the pretrained folder, in shards; the first model with its masks in external data, which no pretrained folder has; and in f16, whose training
+keeps all digits of pretrained f32.
 """
 import json
 import os
@@ -15,7 +16,9 @@ import subprocess
 import sys
 
 import numpy
+import onnx
 import safetensors
+import safetensors.numpy
 import torch
 import transformers
 
@@ -114,6 +117,17 @@ def main():
         run("hpc-opt", path, f"--trained={checkpoint}", f"--export={folder}/alone{index}")
         assert [file for file in os.listdir(f"{folder}/alone{index}") if file.startswith("model")] == ["model.safetensors"]
         same(logits_of(f"{folder}/alone{index}", ids[0]), trained)
+    weights = forms["whole"][0]
+    external, half = f"{folder}/external.onnx", f"{folder}/half.onnx"
+    onnx.save_model(onnx.load(models[0]), external, save_as_external_data=True, location="external.bin", size_threshold=100)
+    subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "narrow_model.py"), models[0], "f16", half], check=True)
+    kept = safetensors.numpy.load_file(f"{weights}/model.safetensors")
+    for path in (external, half):
+        run("hpc-opt", path, "--train", "--optimizer=sgd", "--tp=2", *dims, "-o", f"{folder}/train.plan")
+        # A step that is less than any digit.
+        run("hpc-run", f"{folder}/train.plan", "--train", f"--data={folder}/steps.npz", f"--weights={weights}", "--steps=1", "--lr=1e-30", f"--save={folder}/kept.safetensors")
+        saved = safetensors.numpy.load_file(f"{folder}/kept.safetensors")
+        assert all(saved[name].dtype == numpy.float32 and numpy.array_equal(saved[name], kept[name]) for name in kept), path
     print(f"{count} equal")
 
 
