@@ -19,7 +19,7 @@ static Status tellNotes(const Expected<std::vector<std::string>> &notes) {
 Status exportTrainedOnnx(const TrainedExport &from, const std::string &to) { return tellNotes(writeTrainedOnnx(from.model, weightsOf(from), to)); }
 
 Status exportTrainedFolder(const TrainedExport &from, const std::string &to) {
-  return tellNotes(writeTrainedFolder(from.model, weightsOf(from), {from.pretrained, from.tokenizer, FolderSource().shardBytes}, to));
+  return tellNotes(writeTrainedFolder(from.model, weightsOf(from), {from.pretrained, from.tokenizer, from.shardBytes}, to));
 }
 
 } // namespace hpc

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct TrainedExport {
   std::string pretrained; ///< folder of Hugging Face that training began with; "" = none
   std::string tokenizer;  ///< of the data; "" = none
   bool followLinks = false;
+  int64_t shardBytes = 0; ///< most in one file of a folder
 };
 
 /// `to` is a new .onnx, or a folder. Prints notes; errors are those of passes/Driver/TrainedOnnx.h and TrainedFolder.h.

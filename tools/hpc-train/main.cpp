@@ -217,7 +217,8 @@ struct Command {
     const std::vector<int64_t> steps = checkpointSteps(run.checkpoints());
     if (kind == "none" || takesPlan() || steps.empty())
       return Status::success();
-    const TrainedExport from{arguments.text("model"), checkpointPath(run.checkpoints(), steps.back()), flags.weights, arguments.text("tokenizer"), flags.followLinks};
+    const TrainedExport from{arguments.text("model"), checkpointPath(run.checkpoints(), steps.back()), flags.weights, arguments.text("tokenizer"), flags.followLinks,
+                             flags.training.checkpoints.shardBytes};
     return kind == "hf" ? exportTrainedFolder(from, run.huggingFace()) : exportTrainedOnnx(from, run.trained());
   }
 
