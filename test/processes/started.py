@@ -20,7 +20,7 @@ from harness import BIN, ENDED_WITHIN, MPI_ENV, ROOT, RUN, SECRET, Hosts, chance
 
 TRAIN = os.path.join(BIN, "hpc-train")
 MODEL = os.path.join(ROOT, "models", "gpt2-tiny", "dynamo-eager-op18.onnx")
-STEPS = 30
+STEPS = 30 if options.kills < 10 else 200
 LAYOUT = ["--tp=2", "--pp=2"]
 made = {}
 started = []
@@ -231,6 +231,7 @@ def restart_cases():
     yield "restart: hpc-train, 4 processes", killed("hpc-train", 4, options.kills, signal.SIGKILL)
     yield "restart: hpc-train, 1 process", killed("hpc-train", 1, 1, signal.SIGKILL)
     yield "restart: hpc-run, a stopped process", killed("hpc-run", 4, 1, signal.SIGSTOP)
+    yield "restart: hpc-run, its only process is stopped", killed("hpc-run", 1, 1, signal.SIGSTOP)
 
     def no_checkpoint():
         """A run without checkpoints begins anew."""

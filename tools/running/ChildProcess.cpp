@@ -1,6 +1,7 @@
 // Between fork and exec only calls that a signal handler may make.
 #include "tools/running/ChildProcess.h"
 
+#include "tools/ExitCode.h"
 #include "tools/running/ParentProcess.h"
 
 #include <cerrno>
@@ -67,6 +68,7 @@ Expected<ChildProcess> startChild(const ChildOptions &options) {
   variables.emplace_back(parentVariable, std::to_string(parent) + ":" + std::to_string(steps.ends[1]));
   std::vector<std::string> arguments = options.arguments, environment = environmentWith(variables);
   const std::vector<char *> argumentPointers = pointersTo(arguments), environmentPointers = pointersTo(environment);
+  const std::string missing = toolName() + ": error[io]: '" + program + "' cannot be started any more\n";
   ChildProcess child;
   child.pid = ::fork();
   if (child.pid < 0) {
@@ -89,7 +91,8 @@ Expected<ChildProcess> startChild(const ChildOptions &options) {
     ::sigemptyset(&nothing);
     ::sigprocmask(SIG_SETMASK, &nothing, nullptr);
     ::execve(program.c_str(), argumentPointers.data(), environmentPointers.data());
-    ::_exit(127);
+    [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, missing.data(), missing.size());
+    ::_exit(1);
   }
   ::close(input);
   child.output = output.takeReader();

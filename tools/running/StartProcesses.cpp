@@ -43,6 +43,7 @@ StartFlags readStartFlags(const Arguments &arguments) {
   flags.nodes = *arguments.whole("nnodes");
   flags.node = *arguments.whole("node-rank");
   flags.logs = arguments.text("log-dir");
+  flags.peerTimeout = *arguments.real("peer-timeout");
   flags.launch = arguments.text("launch");
   flags.rendezvous = arguments.text("rendezvous");
   return flags;
@@ -121,6 +122,7 @@ struct Member {
   ChildOutput output;
   std::optional<int> ended; ///< as waitpid has it
   bool isStopped = false; ///< also when it has ended since
+  Clock::duration stoppedFor{0};
 
   bool endedBadly() const { return ended && *ended != 0; }
   std::string name() const { return "process " + std::to_string(rank) + " (pid " + std::to_string(child.pid) + ")"; }
@@ -262,19 +264,24 @@ private:
       for (int descriptor : {member.child.output, member.child.errors, member.child.steps})
         if (descriptor >= 0)
           entries.push_back({descriptor, POLLIN, 0});
-    int timeout = -1;
-    if (failedAt) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*failedAt + graceOfOthers - Clock::now()).count();
-      timeout = int(std::max<int64_t>(0, left));
-    }
-    ::poll(entries.data(), nfds_t(entries.size()), timeout);
+    const bool isWatching = failedAt || std::any_of(members.begin(), members.end(), [](const Member &member) { return member.isStopped; });
+    const Clock::time_point before = Clock::now();
+    ::poll(entries.data(), nfds_t(entries.size()), isWatching ? 100 : -1);
     takeSignals();
-    for (Member &member : members)
+    for (Member &member : members) {
       readAll(member);
-    if (failedAt && !isTerminated)
-      for (Member &member : members)
-        if (!member.ended && (member.isStopped || Clock::now() >= *failedAt + graceOfOthers))
-          ::kill(member.child.pid, SIGKILL);
+      if (member.isStopped && !member.ended) // time in which this process was stopped, too, does not count
+        member.stoppedFor += std::min<Clock::duration>(Clock::now() - before, 200ms);
+      endLate(member);
+    }
+  }
+
+  /// Ends a process that the others do not wait for any more. A process that is alone, or all that are stopped, have no others that miss them.
+  void endLate(const Member &member) {
+    const bool isLost = member.isStopped && flags.peerTimeout > 0 && member.stoppedFor > std::chrono::duration<double>(flags.peerTimeout) + 1s;
+    const bool isLate = failedAt && !isTerminated && (member.isStopped || Clock::now() >= *failedAt + graceOfOthers);
+    if (!member.ended && (isLost || isLate))
+      ::kill(member.child.pid, SIGKILL);
   }
 
   void takeSignals() {
@@ -296,6 +303,7 @@ private:
     while (!member.ended && ::waitpid(member.child.pid, &state, WNOHANG | WUNTRACED | WCONTINUED) > 0) {
       if (WIFSTOPPED(state) || WIFCONTINUED(state)) {
         member.isStopped = WIFSTOPPED(state);
+        member.stoppedFor = {};
         continue;
       }
       member.ended = state;
@@ -358,7 +366,8 @@ private:
       outcome = {WEXITSTATUS(*says->ended), text, isTransient(text), false};
     } else {
       const bool isSignal = WIFSIGNALED(*failed.ended);
-      std::string why = failed.name() + (isSignal ? " was ended by " + signalText(WTERMSIG(*failed.ended)) : " has ended with exit code " + std::to_string(WEXITSTATUS(*failed.ended)) + " without a message");
+      std::string why = failed.name() + (failed.isStopped ? " was stopped, and ended by "
+                                         : isSignal ? " was ended by " + signalText(WTERMSIG(*failed.ended)) : " has ended with exit code " + std::to_string(WEXITSTATUS(*failed.ended)) + " without a message");
       if (lastStep >= 0)
         why += " after step " + std::to_string(lastStep);
       if (says != members.end())

@@ -11,6 +11,7 @@ namespace hpc {
 struct StartFlags {
   int64_t processes = 0; ///< on this machine; 0: this process runs ranks itself
   int64_t nodes = 1, node = 0, restarts = 0;
+  double peerTimeout = 3.5; ///< seconds; 0: none
   std::string logs; ///< folder; "": none
   std::string launch, rendezvous;
 };
