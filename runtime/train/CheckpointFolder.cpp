@@ -12,7 +12,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,6 +30,8 @@ std::string checkpointPath(const std::string &folder, int64_t step) {
   std::snprintf(name, sizeof(name), "%s%08lld", stepPrefix.c_str(), static_cast<long long>(step));
   return resolvePath(folder, name);
 }
+
+std::string latestCheckpointPath(const std::string &folder) { return resolvePath(folder, latestName); }
 
 std::string unfinishedCheckpointPath(const std::string &folder, int64_t step) { return checkpointPath(folder, step) + temporaryEnding; }
 
@@ -75,20 +76,11 @@ static Status removeFolder(const std::string &path) {
 Expected<CheckpointFolder> CheckpointFolder::open(const std::string &path) {
   std::error_code error;
   fs::create_directories(path, error);
-  const int descriptor = error ? -1 : ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0)
-    return folderError(path, "the folder of checkpoints cannot be made", error ? error.value() : errno);
-  CheckpointFolder folder(path, descriptor);
-  if (::access(path.c_str(), W_OK | X_OK) != 0)
-    return folderError(path, "checkpoints cannot be written there", errno);
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0)
-    return Status::error(ErrorKind::Usage, "'" + path + "': another run writes its checkpoints there; end it, or name another folder");
-  return folder;
-}
-
-CheckpointFolder::~CheckpointFolder() {
-  if (descriptor >= 0)
-    ::close(descriptor);
+  if (error)
+    return folderError(path, "the folder of checkpoints cannot be made", error.value());
+  Expected<RunLock> lock = RunLock::take(path);
+  HPC_RETURN_IF_ERROR(lock.status());
+  return CheckpointFolder(path, std::move(*lock));
 }
 
 Status CheckpointFolder::begin(int64_t step, bool hasStates) const {
@@ -127,7 +119,7 @@ Status CheckpointFolder::publish(int64_t step) const {
   HPC_RETURN_IF_ERROR(syncFolder(unfinished));
   HPC_RETURN_IF_ERROR(giveName(unfinished, final));
   HPC_RETURN_IF_ERROR(syncFolder(path));
-  const std::string link = resolvePath(path, latestName), next = link + temporaryEnding;
+  const std::string link = latestCheckpointPath(path), next = link + temporaryEnding;
   if (::unlink(next.c_str()) != 0 && errno != ENOENT)
     return folderError(next, "cannot be removed", errno);
   if (::symlink(final.substr(final.rfind('/') + 1).c_str(), next.c_str()) != 0 || ::rename(next.c_str(), link.c_str()) != 0)
@@ -186,7 +178,7 @@ static std::string candidatesText(const std::string &path) {
   std::vector<int64_t> steps = checkpointSteps(path);
   if (steps.empty())
     return hasTensorFiles(path) ? "file" : "none";
-  const std::optional<int64_t> latest = stepOf(fs::read_symlink(resolvePath(path, latestName), error).string());
+  const std::optional<int64_t> latest = stepOf(fs::read_symlink(latestCheckpointPath(path), error).string());
   std::string text = "folder";
   for (size_t i = steps.size(); i-- > 0;)
     if (!latest || steps[i] <= *latest)

@@ -2,7 +2,7 @@
 // without .tmp is a whole checkpoint, since it is given last.
 #pragma once
 
-#include "runtime/base/Status.h"
+#include "runtime/base/RunLock.h"
 
 #include <cstdint>
 #include <functional>
@@ -18,10 +18,6 @@ public:
   /// Makes the folder where it is not there, and locks it until the object ends. Errors: another run has it.
   static Expected<CheckpointFolder> open(const std::string &path);
 
-  CheckpointFolder(CheckpointFolder &&other) noexcept : path(std::move(other.path)), descriptor(std::exchange(other.descriptor, -1)) {}
-  CheckpointFolder &operator=(CheckpointFolder &&) = delete;
-  ~CheckpointFolder();
-
   /// Removes what killed runs have left, and makes the folder of a checkpoint to write. `hasStates`: with a folder in it for the states.
   Status begin(int64_t step, bool hasStates) const;
   /// Removes it, where it cannot be finished.
@@ -32,14 +28,15 @@ public:
   Status prune(int64_t step, int64_t keep, int64_t keepEvery) const;
 
 private:
-  CheckpointFolder(std::string path, int descriptor) : path(std::move(path)), descriptor(descriptor) {}
+  CheckpointFolder(std::string path, RunLock lock) : path(std::move(path)), lock(std::move(lock)) {}
 
   std::string path;
-  int descriptor = -1; ///< of the folder, locked
+  RunLock lock;
 };
 
-/// The folder of a step, finished or while it is written.
+/// The folder of a step, finished or while it is written; the link to the one that was saved last.
 std::string checkpointPath(const std::string &folder, int64_t step);
+std::string latestCheckpointPath(const std::string &folder);
 std::string unfinishedCheckpointPath(const std::string &folder, int64_t step);
 
 /// The checkpoints in a folder, ascending.

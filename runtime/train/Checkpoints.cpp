@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <sys/resource.h>
 #include <system_error>
 
@@ -194,6 +195,13 @@ static Expected<std::future<Status>> inBackground(std::function<Status()> work) 
   }
 }
 
+static Status checkFolderIsSeen(const std::string &path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return Status::success();
+  return Status::error(ErrorKind::Io, "'" + path + "': a process does not see this folder, which process 0 has made; name a folder that all processes share");
+}
+
 Expected<SaveReport> Checkpoints::save(const RunState &state, const std::map<std::string, std::string> &metadata) {
   current = std::make_unique<Save>(shards, unfinishedCheckpointPath(options.folder, state.steps), process);
   current->report = {checkpointPath(options.folder, state.steps), state.steps, shards.bytes(), 0, 0};
@@ -204,6 +212,8 @@ Expected<SaveReport> Checkpoints::save(const RunState &state, const std::map<std
   current->state.layout["pp"] = int64_t(plan.stages.size());
   current->state.layout["processes"] = plan.worldSize() / session.ownRanks().count;
   if (Status status = session.agree(folder ? folder->begin(state.steps, shards.hasStates()) : Status::success()); !status.ok())
+    return failed(status);
+  if (Status status = session.agree(checkFolderIsSeen(unfinishedCheckpointPath(options.folder, state.steps))); !status.ok())
     return failed(status);
   if (!options.isAsync)
     return saveNow();

@@ -133,7 +133,7 @@ def read_saved(file):
 
 def only_names(folder, steps, latest):
     """The folder has these checkpoints and nothing else."""
-    names = sorted(os.listdir(folder))
+    names = sorted(os.listdir(folder), key=lambda name: (name == "lock", name))[:-1]
     check(names == ["latest"] + [f"step-{step:08}" for step in steps], f"{names} instead of {steps}")
     check(os.readlink(os.path.join(folder, "latest")) == f"step-{latest:08}", "latest")
 
@@ -263,7 +263,7 @@ def check_goes_on(folder, what):
     found = train("", "--steps=4", f"--load={folder}", f"--checkpoints={folder}", "--keep=9")
     check("damaged" not in found, f"{what}: {found}")
     same(read_checkpoint(os.path.join(folder, "step-00000004")), read_checkpoint(os.path.join(whole, "step-00000004")), what)
-    check(all(re.fullmatch(r"latest|step-\d{8}", name) for name in os.listdir(folder)), f"{what}: left over are {os.listdir(folder)}")
+    check(all(re.fullmatch(r"latest|lock|step-\d{8}", name) for name in os.listdir(folder)), f"{what}: left over are {os.listdir(folder)}")
 
 
 def check_kill():
@@ -362,7 +362,7 @@ def check_signals():
         check(all(process.returncode == 0 for process in processes) and "a signal ended the run after" in said[0], f"{said}"[-2000:])
         steps = int(re.search(r"a signal ended the run after (\d+) steps of 1000000", said[0])[1])
         found = sorted(os.listdir(folder))
-        check(found[-1] == f"step-{steps:08}" and len(found) == len(numbers) + 1, f"{found}")
+        check(found[-1] == f"step-{steps:08}" and len(found) == len(numbers) + 2, f"{found}")
         train(layout, f"--steps={steps + 2}", f"--load={folder}", processes=count)
     # A second one ends it at once, in whatever step it is.
     process = begin([plan(""), "--train", f"--data={path('d.npz')}", RATE, "--steps=1000000", f"--checkpoints={path('twice')}"], 1)[0]
@@ -388,7 +388,7 @@ def check_folder():
     try:
         while "step 2:" not in process.stdout.readline():
             check(process.poll() is None, "it ended")
-        refused("another run writes its checkpoints there", plan(""), "--train", f"--data={path('d.npz')}", RATE, "--steps=9", f"--checkpoints={folder}")
+        refused("a run is going on in '.*kept'", plan(""), "--train", f"--data={path('d.npz')}", RATE, "--steps=9", f"--checkpoints={folder}")
     finally:
         process.kill()
     train("", "--steps=9", f"--checkpoints={folder}")

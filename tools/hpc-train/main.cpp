@@ -214,10 +214,9 @@ struct Command {
   /// --export, of the newest checkpoint.
   Status exportTrained() const {
     const std::string kind = arguments.text("export");
-    const std::vector<int64_t> steps = checkpointSteps(run.checkpoints());
-    if (kind == "none" || takesPlan() || steps.empty())
+    if (kind == "none" || takesPlan())
       return Status::success();
-    const TrainedExport from{arguments.text("model"), checkpointPath(run.checkpoints(), steps.back()), flags.weights, arguments.text("tokenizer"), flags.followLinks,
+    const TrainedExport from{arguments.text("model"), latestCheckpointPath(run.checkpoints()), flags.weights, arguments.text("tokenizer"), flags.followLinks,
                              flags.training.checkpoints.shardBytes};
     return kind == "hf" ? exportTrainedFolder(from, run.huggingFace()) : exportTrainedOnnx(from, run.trained());
   }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <set>
 #include <thread>
 
 using namespace hpc;
@@ -138,6 +139,49 @@ TEST(SplitSession, SavedTensorsAreRead) {
          }))
       EXPECT_TRUE(status.ok()) << status.text();
   }
+}
+
+// All of them come to their owners in one read, wherever these are: to each process what its ranks own, in two rounds.
+TEST(SplitSession, SavedTensorsComeToTheirOwners) {
+  std::set<int64_t> owners;
+  for (unsigned cuts = 0; cuts < numSplits; ++cuts) {
+    Joined joined(cuts);
+    auto save = [](plan::Plan &plan) {
+      for (plan::Stage &stage : plan.stages)
+        for (plan::Binding &binding : stage.bindings)
+          if (const auto *stored = std::get_if<plan::StoredWeight>(&binding.start)) {
+            binding.saved = plan.weights[size_t(stored->weight)].name;
+            binding.shape = plan.weights[size_t(stored->weight)].shape;
+          }
+    };
+    save(joined.plan);
+    for (plan::Plan &plan : joined.plans)
+      save(plan);
+    joined.world = std::make_shared<host::World>(joined.plan);
+    for (const SavedTensor &tensor : savedTensors(joined.plan))
+      owners.insert(tensor.owner);
+    for (const Status &status : joined.onParts([&](size_t part, Session &session) {
+           for (int round = 0; round < 2; ++round) {
+             std::vector<Array> whole;
+             for (const SavedTensor &tensor : session.saved())
+               whole.push_back(Array::zeros(tensor.dtype, tensor.shape));
+             std::vector<Session::Read> reads;
+             for (size_t i = 0; i < whole.size(); ++i)
+               reads.push_back({i, session.saved()[i].owner, whole[i].data.data()});
+             HPC_RETURN_IF_ERROR(session.read(reads));
+             for (size_t i = 0; i < whole.size(); ++i) {
+               const std::string &name = session.saved()[i].name;
+               const std::vector<float> &wanted = name == "W1" ? joined.w1 : name == "W2" ? joined.w2 : name == "W3" ? joined.w3 : joined.bias;
+               const bool isOwn = session.ownRanks().holds(session.saved()[i].owner);
+               for (size_t j = 0; j < wanted.size(); ++j)
+                 EXPECT_EQ(whole[i].as<float>()[j], isOwn ? wanted[j] : 0) << name << " " << j << " in part " << part;
+             }
+           }
+           return Status::success();
+         }))
+      EXPECT_TRUE(status.ok()) << status.text();
+  }
+  EXPECT_GE(owners.size(), 2u); // else one process would write everything
 }
 
 // An output on request holds nothing in a step that nobody asks in, and is right in the next one that does: boxes that are
