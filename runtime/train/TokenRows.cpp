@@ -62,7 +62,7 @@ static bool takesNumbers(DType dtype, bool isMask) {
 IdRange idRangeOf(const plan::Plan &plan) {
   IdRange range;
   for (const plan::Port &port : plan.inputs) {
-    if (port.isStepScalar || port.dtype == DType::I32)
+    if (!port.isStepScalar && port.dtype == DType::I32)
       range.high = std::min(range.high, int64_t(INT32_MAX) + 1);
     for (const plan::Lookup &lookup : port.lookups)
       if (lookup.high < range.high || lookup.low > range.low) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a tokenizer of GPT-2's kind with 20 merges, a text file and its tokens: FOLDER/{tokenizer/,corpus.jsonl.gz,held.txt,corpus.npy,held.npy}.
+"""Writes a tokenizer of GPT-2's kind with 20 merges, a text file and its tokens: FOLDER/{tokenizer/,corpus.jsonl.gz,held.txt,corpus.npy,held.npy,padded.npz}.
 
 The ids come from a plain byte-pair encoder here, on text of ASCII letters, digits and punctuation.
 """
@@ -37,6 +37,7 @@ def encode(text):
     return ids
 
 
+SEQ, BATCH = 16, 4
 documents = [f"The other {i}th thing, and a {i * 12} later.\n\nIt's theirs:\tall of them!  Nothing" + " and on" * (i % 5) for i in range(40)]
 with gzip.open(f"{folder}/corpus.jsonl.gz", "wt") as file:
     for i, document in enumerate(documents):
@@ -46,3 +47,13 @@ with open(f"{folder}/held.txt", "w") as file:
     file.write(held)
 numpy.save(f"{folder}/corpus.npy", numpy.array([id for document in documents for id in encode(document) + [END]], numpy.uint16))
 numpy.save(f"{folder}/held.npy", numpy.array(encode(held) + [END], numpy.int64))
+
+# A document a row, filled up with the token that ends one; only the padding is no label.
+ids, labels = numpy.full((len(documents), SEQ), END), numpy.full((len(documents), SEQ), -100)
+for row, document in enumerate(documents[:3] + ["Short", "", "on and on"] + documents[6:]):
+    taken = (encode(document) + [END])[:SEQ]
+    ids[row, :len(taken)], labels[row, :len(taken)] = taken, taken
+numpy.savez(f"{folder}/padded.npz", **{name: array.reshape(-1, BATCH, SEQ) for name, array in (("input_ids", ids), ("labels", labels))})
+with open(f"{folder}/short.jsonl", "w") as file:
+    for document in documents[:3] + ["Short", "", "on and on"] + documents[6:]:
+        file.write(json.dumps({"text": document}) + "\n")

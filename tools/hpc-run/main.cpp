@@ -164,7 +164,12 @@ Status checkDestinations(const Flags &flags, int64_t process) {
 /// A checkpoint may replace the one from which the run continues. A folder of checkpoints has none of these files.
 Status checkFiles(const Flags &flags, const plan::Plan &plan) {
   const TrainFlags &training = flags.training;
-  std::vector<NamedFile> read = {{"the plan", flags.plan}, flag("--data", training.data), flag("--evaluate", training.evaluate)};
+  std::vector<NamedFile> read = {{"the plan", flags.plan}};
+  for (auto [name, names] : {std::pair("--data", &training.data), std::pair("--evaluate", &training.evaluate)})
+    if (Expected<std::vector<text::DataFiles>> groups = text::dataFilesOf(*names); groups.ok()) // names that are wrong are told when data are opened
+      for (const text::DataFiles &group : *groups)
+        for (const std::string &path : group.paths)
+          read.push_back(flag(name, path));
   for (const std::string &input : flags.inputs)
     read.push_back({"--input=" + input, fileOfInput(input)});
   for (const plan::WeightFile &file : plan.files) {

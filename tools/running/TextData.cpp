@@ -109,9 +109,9 @@ Expected<text::TokenArray> TextData::tokensOf(const std::string &path, const pla
   const bool isThere = std::filesystem::exists(path, error);
   Expected<text::TextKind> kind = isThere ? text::textKindOf(path) : text::TextKind::None; // Megatron's files have one name without an ending
   HPC_RETURN_IF_ERROR(kind.status());
-  const IdRange range = idRangeOf(plan);
   if (*kind == text::TextKind::None) {
-    Expected<text::TokenArray> tokens = text::TokenArray::open(path, {flags.binBits, range.high}, notes);
+    const IdRange range = idRangeOf(plan);
+    Expected<text::TokenArray> tokens = text::TokenArray::open(path, {flags.binBits, range.reader.empty() ? INT64_MAX : range.high}, notes);
     HPC_RETURN_IF_ERROR(tokens.status());
     HPC_RETURN_IF_ERROR(checkIds(*tokens, range));
     fingerprint = tokens->fingerprint();

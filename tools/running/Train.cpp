@@ -39,9 +39,13 @@ Status openTrainData(const TrainFlags &flags, const plan::Plan &plan, const std:
   Expected<int64_t> seed = seedOf(flags);
   HPC_RETURN_IF_ERROR(seed.status());
   auto open = [&](size_t number, const std::string &names, DataPart part, std::unique_ptr<StepData> &opened) -> Status {
-    Expected<std::unique_ptr<StepData>> data = text.open(names, entries.empty() ? plan : entries[number], part, *seed, notes);
+    std::vector<std::string> told;
+    Expected<std::unique_ptr<StepData>> data = text.open(names, entries.empty() ? plan : entries[number], part, *seed, told);
     if (data.ok())
       opened = std::move(*data);
+    for (const std::string &note : told) // two parts of one file say the same
+      if (std::find(notes.begin(), notes.end(), note) == notes.end())
+        notes.push_back(note);
     return data.status();
   };
   if (!flags.onlyEvaluates()) {
