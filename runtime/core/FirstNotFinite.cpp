@@ -38,14 +38,14 @@ static std::string elementText(int64_t element, const std::vector<int64_t> &box)
   return "[" + text + "]";
 }
 
-static Status checkWritten(const ObservedInstruction &seen, const plan::Buffer &buffer, const plan::BufferAccess &access) {
+static Status checkWritten(const ObservedInstruction &seen, const plan::Buffer &buffer, const std::string &tensor, const plan::BufferAccess &access) {
   const int64_t size = byteSize(buffer.dtype);
   const std::byte *bytes = seen.buffer(access.ref.buffer);
   const int64_t end = std::min(access.ref.byteOffset + access.bytes, buffer.bytes) / size;
   for (int64_t element = access.ref.byteOffset / size; element < end; ++element) {
     const double value = floatAt(bytes, buffer.dtype, element);
     if (std::isnan(value) || (std::isinf(value) && value > 0))
-      return Status::error(ErrorKind::Model, "writes " + numberText(value) + " into '" + buffer.name + "' (" + std::string(name(buffer.dtype)) + " " +
+      return Status::error(ErrorKind::Model, "writes " + numberText(value) + " into '" + tensor + "' (" + std::string(name(buffer.dtype)) + " " +
                                                  shapeText(buffer.box) + ") at " + elementText(element, buffer.box));
   }
   return Status::success();
@@ -57,9 +57,10 @@ Observer firstNotFinite(const plan::Plan &plan) {
     const plan::Instruction &instruction = stage.programs[size_t(seen.program)].instructions[size_t(seen.instruction)];
     if (plan::postedRequest(instruction.action) >= 0)
       return Status::success();
+    const auto *load = std::get_if<plan::LoadInput>(&instruction.action);
     for (const plan::BufferAccess &access : plan::accessesOf(plan, instruction))
       if (const plan::Buffer &buffer = stage.buffers[size_t(access.ref.buffer)]; access.write && isFloat(buffer.dtype))
-        HPC_RETURN_IF_ERROR(checkWritten(seen, buffer, access));
+        HPC_RETURN_IF_ERROR(checkWritten(seen, buffer, load ? plan.inputs[size_t(load->input)].name : buffer.name, access));
     return Status::success();
   };
 }
