@@ -1,6 +1,7 @@
 // A transposed tensor is gathered row by row of the result, so its pieces need no copy of the whole.
 #include "passes/Driver/TrainedElements.h"
 
+#include "runtime/base/File.h"
 #include "runtime/base/HalfFloat.h"
 #include "runtime/base/NumberText.h"
 #include "runtime/core/WideningConversion.h"
@@ -37,8 +38,6 @@ static Status roundElements(const std::string &name, const std::byte *from, int6
 Status writeElements(const TrainedTensor &trained, DType to, const std::function<Status(const std::byte *data, int64_t bytes)> &write) {
   const NamedTensor &tensor = *trained.tensor;
   const DType from = *tensor.dtype;
-  if (from == to && !trained.isTransposed)
-    return write(tensor.data, tensor.bytes);
   const int64_t width = byteSize(from), all = tensor.bytes / width, rows = trained.isTransposed ? tensor.shape[1] : 1,
                 columns = trained.isTransposed ? tensor.shape[0] : all; // of the result
   constexpr int64_t piece = 1 << 20;
@@ -69,7 +68,11 @@ Status writeElements(const TrainedTensor &trained, DType to, const std::function
       elements = result.data();
     }
     HPC_RETURN_IF_ERROR(write(elements, count * byteSize(to)));
+    if (trained.isMapped && !trained.isTransposed)
+      dropMappedPages(tensor.data + first * width, count * width);
   }
+  if (trained.isMapped)
+    dropMappedPages(tensor.data, tensor.bytes);
   return Status::success();
 }
 

@@ -113,7 +113,7 @@ private:
     // Further names of tied ones; numbers that no model of the framework has stay away, if nothing has trained them.
     for (const auto &[name, tensor] : model.weights().tensors()) {
       if (isStateName(name))
-        state.emplace(name, TrainedTensor{name, &tensor, false});
+        state.emplace(name, TrainedTensor{name, &tensor, false, isMapped(model.weights())});
       else if (!derived.count(name) || !hasState(name))
         others.push_back(name);
     }
@@ -178,7 +178,7 @@ private:
         if (twin != renamed.end()) {
           renamed.emplace(name, TrainedTensor(twin->second));
         } else {
-          renamed.emplace(name, TrainedTensor{name, &tensor, false});
+          renamed.emplace(name, TrainedTensor{name, &tensor, false, true});
           copied.push_back(name);
         }
       }

@@ -88,6 +88,8 @@ bool isStateName(const std::string &name) {
   return name.find("::") == std::string::npos && name.find('/') == std::string::npos && name.compare(0, 4, "val_") != 0;
 }
 
+bool isMapped(const TensorFiles &files) { return files.kind() == FileKind::SafeTensors || files.kind() == FileKind::SafeTensorsIndex; }
+
 Status TrainedModel::read(const std::string &path, bool followLinks) {
   Expected<onnx::Model> opened = onnx::readOnnx(path, {false, followLinks});
   HPC_RETURN_IF_ERROR(opened.status());
@@ -190,7 +192,7 @@ Status TrainedModel::matchByName(const std::string &flag) {
     else if (!found.dtype || !canBecome(*found.dtype, *tensor.place.dtype))
       problems.push_back(is + "; convert it");
     else
-      tensor.trained = TrainedTensor{matches.of[k]->found, &found, found.shape != shape};
+      tensor.trained = TrainedTensor{matches.of[k]->found, &found, found.shape != shape, isMapped(*trained)};
   }
   for (const std::string &note : matches.notes)
     notes.push_back(flag + ": " + note);

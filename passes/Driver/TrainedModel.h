@@ -30,6 +30,9 @@ struct ModelTensor {
 /// Whether a framework's state may have a tensor of that name: not those of exporters ("onnx::MatMul_12", "/h.0/Constant", "val_3").
 bool isStateName(const std::string &name);
 
+/// Whether the bytes of all tensors are in mapped files.
+bool isMapped(const TensorFiles &files);
+
 class TrainedModel {
 public:
   /// Errors: of reading either; tensors of the model without a trained one, or of another shape or type, in one error, a line each; a trained tensor that differs

@@ -117,6 +117,7 @@ private:
       Expected<const std::byte *> bytes = found->second.range(place.offset, place.bytes, "tensor '" + tensor.name() + "'");
       HPC_RETURN_IF_ERROR(bytes.status());
       HPC_RETURN_IF_ERROR(file.write(*bytes, place.bytes));
+      dropMappedPages(*bytes, place.bytes);
     }
     return Status::success();
   }
