@@ -211,7 +211,7 @@ TEST_F(Gpu, ProductsCutAtAlignedAddresses) {
   cuda::Stream stream = std::move(*bench.gpu->makeStream());
   struct Cut {
     Case shape;
-    size_t pieces; ///< at most, of f32 results; with results of 16 bits twice as many kinds of rows
+    size_t pieces; ///< at most
     bool isOfA = false;
   };
   auto odd = [](int64_t m, int64_t n, int64_t k, int64_t beyond) {
