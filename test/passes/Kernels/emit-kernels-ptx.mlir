@@ -4,6 +4,7 @@
 // RUN: FileCheck %s --check-prefix=LAUNCH --input-file=%t.1
 // RUN: sed -n -e '/hpc\.ptx = "/{' -e 's/.*hpc\.ptx = "//' -e 's/\\0A/\n/g' -e 's/\\09/ /g' -e 'p' -e '}' %t.1 > %t.ptx
 // RUN: FileCheck %s --check-prefix=ELEMENTS --input-file=%t.ptx
+// RUN: FileCheck %s --check-prefix=LONG --input-file=%t.ptx
 // RUN: FileCheck %s --check-prefix=ROWS --input-file=%t.ptx
 // RUN: FileCheck %s --check-prefix=WARPS --input-file=%t.ptx
 // RUN: FileCheck %s --check-prefix=COLUMNS --input-file=%t.ptx
@@ -35,6 +36,19 @@
 // ELEMENTS: add.rn.f32
 // ELEMENTS: st.global.v4
 // ELEMENTS: ret;
+
+// The same where an element takes many instructions, of which LLVM would unroll no loop.
+// LONG: .entry gelu_6x64_0(
+// LONG-NOT: ld.global.nc.b32
+// LONG: ld.global.nc.v4
+// LONG-NOT: bra
+// LONG-COUNT-4: div.rn.f32
+// LONG: ld.global.nc.v4
+// LONG-NOT: bra
+// LONG-COUNT-4: div.rn.f32
+// LONG-NOT: st.global.b16
+// LONG: st.global.v4
+// LONG: ret;
 
 // A row is read once and stays in registers through maximum and sum, which are joined by shuffles, then in shared memory.
 // ROWS: .entry softmax_6x768_0(
@@ -69,8 +83,8 @@
 // COLUMNS: st.global
 // COLUMNS: ret;
 module attributes {hpc.target = "ptx"} {
-func.func @main(%x: tensor<6x768xf32>, %y: tensor<6x768xf32>, %b: tensor<768xf32>, %n: tensor<6x33xf32>, %t: tensor<512x96xf32>)
-    -> (tensor<6x768xf32>, tensor<6x768xf32>, tensor<6x33xf32>, tensor<1x96xf32>) {
+func.func @main(%x: tensor<6x768xf32>, %y: tensor<6x768xf32>, %b: tensor<768xf32>, %n: tensor<6x33xf32>, %t: tensor<512x96xf32>, %g: tensor<6x64xf32>)
+    -> (tensor<6x768xf32>, tensor<6x768xf32>, tensor<6x33xf32>, tensor<1x96xf32>, tensor<6x64xbf16>) {
   %0 = nn.fused "add_6x768_0" (%x, %y, %b) : (tensor<6x768xf32>, tensor<6x768xf32>, tensor<768xf32>) -> tensor<6x768xf32> {
   ^bb0(%a: tensor<6x768xf32>, %c: tensor<6x768xf32>, %d: tensor<768xf32>):
     %1 = nn.mul %a, %c : tensor<6x768xf32>, tensor<6x768xf32> -> tensor<6x768xf32>
@@ -92,6 +106,12 @@ func.func @main(%x: tensor<6x768xf32>, %y: tensor<6x768xf32>, %b: tensor<768xf32
     %1 = nn.reduce sum %a {axes = array<i64: 0>} : tensor<512x96xf32> -> tensor<1x96xf32>
     nn.yield %1 : tensor<1x96xf32>
   }
-  return %0, %3, %4, %5 : tensor<6x768xf32>, tensor<6x768xf32>, tensor<6x33xf32>, tensor<1x96xf32>
+  %6 = nn.fused "gelu_6x64_0" (%g) : (tensor<6x64xf32>) -> tensor<6x64xbf16> {
+  ^bb0(%a: tensor<6x64xf32>):
+    %1 = nn.gelu %a {tanh_approximation} : tensor<6x64xf32> -> tensor<6x64xf32>
+    %2 = nn.cast %1 : tensor<6x64xf32> -> tensor<6x64xbf16>
+    nn.yield %2 : tensor<6x64xbf16>
+  }
+  return %0, %3, %4, %5, %6 : tensor<6x768xf32>, tensor<6x768xf32>, tensor<6x33xf32>, tensor<1x96xf32>, tensor<6x64xbf16>
 }
 }
