@@ -68,8 +68,7 @@ std::string contentKey(const StoredTensor &stored) {
 }
 
 bool hasContent(const StoredTensor *stored) {
-  return stored && stored->dtype && isFloat(*stored->dtype) && stored->data && stored->bytes > 0 &&
-         !isFilled(stored->data, stored->bytes, byteSize(*stored->dtype));
+  return stored && stored->dtype && isFloat(*stored->dtype) && stored->data && stored->bytes > 0;
 }
 
 /// Whether `b` is `a`, or its transpose.
@@ -221,7 +220,8 @@ void TrainedModel::matchByContent() {
       tensor.trained = twin->second->trained;
       continue;
     }
-    if (!hasContent(tensor.stored) || tensor.stored->isExporters)
+    // Fresh biases and norms are all zeros and ones, whose equality proves nothing.
+    if (!hasContent(tensor.stored) || tensor.stored->isExporters || isFilled(tensor.stored->data, tensor.stored->bytes, byteSize(*tensor.stored->dtype)))
       continue;
     for (ModelTensor *other : matched[contentKey(*tensor.stored)]) {
       const bool areApart = tensor.stored->kind == WeightKind::Parameter && other->stored->kind == WeightKind::Parameter;
