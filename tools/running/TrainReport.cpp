@@ -118,7 +118,7 @@ std::vector<std::unique_ptr<RunObserver>> makeObservers(const ReportFlags &flags
 }
 
 Expected<double> measurePeak(const plan::Plan &plan, int64_t ranks, int64_t threads) {
-  Expected<host::MachineSpeed> speed = host::measureSpeed(ranks * threads);
+  Expected<host::MachineSpeed> speed = host::measureSpeed(ranks * threads, /*moves=*/false);
   HPC_RETURN_IF_ERROR(speed.status());
   std::map<DType, int64_t> products;
   for (const plan::Stage &stage : plan.stages)

@@ -23,10 +23,11 @@ template <typename F> double secondsOf(F work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-Expected<MachineSpeed> measureOne() {
+Expected<MachineSpeed> measureOne(bool moves) {
   HostDevice device; // plans run in memory of a device
-  Expected<std::byte *> from = device.allocate(plan::Space::Device, streamBytes, std::byte(0));
-  Expected<std::byte *> to = device.allocate(plan::Space::Device, streamBytes, std::byte(0));
+  const int64_t bytes = moves ? streamBytes : 2 * side * side * 4; // A and B
+  Expected<std::byte *> from = device.allocate(plan::Space::Device, bytes, std::byte(0));
+  Expected<std::byte *> to = device.allocate(plan::Space::Device, bytes, std::byte(0));
   if (!from.ok() || !to.ok())
     return from.ok() ? to.status() : from.status();
   std::vector<std::byte> scratch;
@@ -42,6 +43,8 @@ Expected<MachineSpeed> measureOne() {
       HPC_RETURN_IF_ERROR(status);
       *flops = std::max(*flops, 2.0 * side * side * side / seconds);
     }
+    if (!moves)
+      continue;
     const double seconds = secondsOf([&] { std::memcpy(*to, *from, size_t(streamBytes)); });
     best.bytesPerSecond = std::max(best.bytesPerSecond, 2.0 * streamBytes / seconds);
   }
@@ -50,12 +53,12 @@ Expected<MachineSpeed> measureOne() {
 
 } // namespace
 
-Expected<MachineSpeed> measureSpeed(int64_t threads) {
+Expected<MachineSpeed> measureSpeed(int64_t threads, bool moves) {
   std::vector<Expected<MachineSpeed>> speeds(static_cast<size_t>(threads), MachineSpeed());
   std::vector<std::thread> others;
   for (int64_t thread = 1; thread < threads; ++thread)
-    others.emplace_back([&, thread] { speeds[size_t(thread)] = measureOne(); });
-  speeds[0] = measureOne();
+    others.emplace_back([&, thread] { speeds[size_t(thread)] = measureOne(moves); });
+  speeds[0] = measureOne(moves);
   for (std::thread &other : others)
     other.join();
   MachineSpeed mean;

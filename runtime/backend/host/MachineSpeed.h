@@ -18,6 +18,7 @@ struct MachineSpeed {
     return {f32 * threads, bf16 * threads, f16 * threads, bytesPerSecond * threads};
   }
 };
-Expected<MachineSpeed> measureSpeed(int64_t threads);
+/// `moves`: bytesPerSecond, too, which takes 128 MiB a thread; else it is 0.
+Expected<MachineSpeed> measureSpeed(int64_t threads, bool moves = true);
 
 } // namespace hpc::host

@@ -3,11 +3,15 @@
 
 #include "runtime/base/WireFormat.h"
 
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <isa-l/crc.h>
 #include <unistd.h>
 
 namespace hpc {
+
+static const std::string beginOfName = "events.out.tfevents.";
 
 namespace {
 enum Event : uint64_t { WallTime = 1, Step = 2, FileVersion = 3, Summary = 5, SessionLog = 7 };
@@ -59,28 +63,37 @@ std::string recordOf(const std::string &bytes) {
   return length + bytesOf(maskedChecksum(length)) + bytes + bytesOf(maskedChecksum(bytes));
 }
 
-Expected<EventFile> EventFile::open(const std::string &folder, double time, std::optional<int64_t> restart) {
+/// The seconds in the name of a new file: now, or one more than the newest file of the folder has.
+static int64_t secondsOfName(const std::string &folder, double time) {
+  int64_t seconds = int64_t(time);
+  std::error_code failed;
+  for (const std::filesystem::directory_entry &entry : std::filesystem::directory_iterator(folder, failed)) {
+    const std::string name = entry.path().filename().string();
+    int64_t other = 0;
+    if (name.compare(0, beginOfName.size(), beginOfName) == 0 &&
+        std::from_chars(name.data() + beginOfName.size(), name.data() + name.size(), other).ec == std::errc())
+      seconds = std::max(seconds, other + 1);
+  }
+  return seconds;
+}
+
+Expected<EventFile> EventFile::open(const std::string &folder, double time, int64_t first) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed)
     return Status::error(ErrorKind::Io, "'" + folder + "': the folder cannot be made: " + failed.message());
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
-  const std::string name = "events.out.tfevents." + std::to_string(int64_t(time)) + "." + host + "." + std::to_string(::getpid());
+  const std::string name = beginOfName + std::to_string(secondsOfName(folder, time)) + "." + host + "." + std::to_string(::getpid());
   Expected<LineFile> opened = LineFile::open(folder + "/" + name, /*append=*/false);
   HPC_RETURN_IF_ERROR(opened.status());
   EventFile file(std::move(*opened));
-  Message version = eventAt(time);
+  Message version = eventAt(time), begin = eventAt(time), log;
   version.text(FileVersion, "brain.Event:2");
-  std::string records = recordOf(version.bytes);
-  if (restart) {
-    Message begin = eventAt(time), log;
-    begin.whole(Step, uint64_t(*restart));
-    log.whole(State, sessionStarts);
-    begin.text(SessionLog, log.bytes);
-    records += recordOf(begin.bytes);
-  }
-  HPC_RETURN_IF_ERROR(file.file.append(records));
+  begin.whole(Step, uint64_t(first));
+  log.whole(State, sessionStarts);
+  begin.text(SessionLog, log.bytes);
+  HPC_RETURN_IF_ERROR(file.file.append(recordOf(version.bytes) + recordOf(begin.bytes)));
   return file;
 }
 

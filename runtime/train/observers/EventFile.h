@@ -3,7 +3,6 @@
 
 #include "runtime/base/LineFile.h"
 
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,9 +18,9 @@ std::string recordOf(const std::string &bytes);
 
 class EventFile {
 public:
-  /// A new file in `folder`, which is made where it is not there: "events.out.tfevents.SECONDS.HOST.PROCESS"; `time`: seconds since 1970. With `restart` readers forget what earlier files
-  /// of the folder have of that step and later ones.
-  static Expected<EventFile> open(const std::string &folder, double time, std::optional<int64_t> restart);
+  /// A new file in `folder`, which is made where it is not there: "events.out.tfevents.SECONDS.HOST.PROCESS", after all others by name. `time`: seconds
+  /// since 1970. Readers forget what earlier files of the folder have of step `first` and later ones.
+  static Expected<EventFile> open(const std::string &folder, double time, int64_t first);
   /// Values are stored as f32.
   Status add(double time, int64_t step, const Scalars &scalars);
 

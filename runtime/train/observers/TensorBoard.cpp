@@ -4,8 +4,7 @@
 namespace hpc {
 
 Status TensorBoard::started(const RunState &state) {
-  // The first point of this process is that of the next step.
-  Expected<EventFile> opened = EventFile::open(folder, time(), state.steps > 0 ? std::optional<int64_t>(state.steps + 1) : std::nullopt);
+  Expected<EventFile> opened = EventFile::open(folder, time(), state.steps + 1);
   if (opened.ok())
     file.emplace(std::move(*opened));
   return opened.status();
