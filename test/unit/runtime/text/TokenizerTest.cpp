@@ -134,6 +134,12 @@ TEST_F(TokenizerTest, FilesThatCannotBeUsed) {
   write("tokenizer.json", "{\"model\": {\"type\": \"Unigram\"}, \"pre_tokenizer\": " + level + "}");
   EXPECT_THAT(open(folder.path), HasSubstr("the model Unigram is not supported"));
   EXPECT_THAT(open(folder / "nothing"), HasSubstr("holds no tokenizer"));
+  write("tokenizer.model", "no model");
+  EXPECT_THAT(open(folder.path), HasSubstr("tokenizer.model': it is no model of SentencePiece, or is damaged"));
+  write("other.model", "");
+  EXPECT_THAT(open(folder / "other.model"), HasSubstr("other.model': it is no model of SentencePiece, or is damaged"));
+  write("sentencepiece.bpe.model", "");
+  EXPECT_THAT(open(folder.path), HasSubstr("the numbering of XLM-RoBERTa is not supported"));
 }
 
 TEST_F(TokenizerTest, TokensAreKept) {
