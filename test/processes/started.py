@@ -233,6 +233,20 @@ def restart_cases():
     yield "restart: hpc-run, a stopped process", killed("hpc-run", 4, 1, signal.SIGSTOP)
     yield "restart: hpc-run, its only process is stopped", killed("hpc-run", 1, 1, signal.SIGSTOP)
 
+    def hosts():
+        """A process of the second machine is killed: both parents start their own again."""
+        command, metrics = by_run("restart-hosts")
+        with Hosts() as two:
+            flags = ["--processes=2", "--nnodes=2", f"--master={Hosts.ADDRESSES[0]}:{free_port()}", "--max-restarts=2"]
+            parents = [start(command, *flags, f"--node-rank={rank}", prefix=two.prefix(rank), HPC_SECRET=SECRET, UCX_TLS="tcp,self") for rank in range(2)]
+            pids = children(parents[1], 2)
+            await_step(metrics, 7, parents[0])
+            os.kill(pids[1], signal.SIGKILL)
+            results = finish(parents, 90)
+        check(all(code == 0 and errors.count("all start again from ") == 1 for code, errors in results), f"{results}")
+        check(curve(metrics) == alone("hpc-run"), "another curve than that of a run that was not interrupted")
+    yield "restart: two machines", hosts
+
     def no_checkpoint():
         """A run without checkpoints begins anew."""
         command, metrics = by_run("anew")
@@ -296,6 +310,20 @@ def stop_thread(pid):
 
 
 def stall_cases():
+    def stopped():
+        """Without restarts: all end within 5 s after the signal, the stopped process too."""
+        command, metrics = by_run("stopped", steps=100000)
+        parent = start(command, "--processes=4")
+        pids = children(parent, 4)
+        await_step(metrics, 2, parent)
+        os.kill(pids[1], signal.SIGSTOP)
+        begin = time.time()
+        code, errors = finish([parent], 30)[0]
+        took = time.time() - begin
+        check(code == 1 and len(errors_of(errors)) == 1 and "process 1 (rank 1, host" in errors and "nothing was heard of it" in errors, errors)
+        check(took < ENDED_WITHIN, f"took {took:.1f} s")
+    yield "stall: a process is stopped", stopped
+
     def stands_still():
         """A rank's thread is stopped: one table of all ranks, and an end within 5 s after the timeout."""
         command, metrics = by_run("stall", steps=100000)

@@ -366,7 +366,7 @@ private:
       outcome = {WEXITSTATUS(*says->ended), text, isTransient(text), false};
     } else {
       const bool isSignal = WIFSIGNALED(*failed.ended);
-      std::string why = failed.name() + (failed.isStopped ? " was stopped, and ended by "
+      std::string why = failed.name() + (failed.isStopped ? " was stopped, and then killed"
                                          : isSignal ? " was ended by " + signalText(WTERMSIG(*failed.ended)) : " has ended with exit code " + std::to_string(WEXITSTATUS(*failed.ended)) + " without a message");
       if (lastStep >= 0)
         why += " after step " + std::to_string(lastStep);
