@@ -165,9 +165,13 @@ Status Arguments::takeConfig(const std::string &path, bool isTold) {
   if (!entries.ok())
     return entries.status();
   std::string taken, overruled;
+  auto isGivenOtherwise = [&, stronger = *this](const Flag &flag) {
+    const std::vector<std::string> others = alternativesOf(flag.name);
+    return std::any_of(others.begin(), others.end(), [&](const std::string &other) { return stronger.knows(other) && stronger.has(other); });
+  };
   for (const ConfigEntry &entry : *entries) {
     const bool isPositional = entry.flag->value.isPositional;
-    if (!values.try_emplace(entry.flag->name, entry.values).second) {
+    if (isGivenOtherwise(*entry.flag) || !values.try_emplace(entry.flag->name, entry.values).second) {
       overruled += " " + (isPositional ? entry.flag->name : entry.flag->dashed());
       continue;
     }

@@ -275,6 +275,13 @@ static std::vector<Flag> makeTable() {
   return table;
 }
 
+std::vector<std::string> alternativesOf(const std::string &name) {
+  for (const Words &all : {Words{"steps", "epochs"}, Words{"quiet", "log-format"}, Words{"shuffle", "no-shuffle"}, Words{"pack", "pad"}})
+    if (auto own = std::find(all.begin(), all.end(), name); own != all.end())
+      return {all[own == all.begin() ? 1 : 0]};
+  return {};
+}
+
 std::vector<Flag> flagsOf(Tool tool) {
   static const std::vector<Flag> table = makeTable();
   std::vector<Flag> flags;

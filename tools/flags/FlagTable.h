@@ -79,6 +79,9 @@ struct Flag {
   std::string fullHelp() const;
 };
 
+/// The flags that say otherwise what this one says: given by the user, they take the place of the one in a file of --config.
+std::vector<std::string> alternativesOf(const std::string &name);
+
 /// The flags of a tool, in the order of help. No tool has two of one name.
 std::vector<Flag> flagsOf(Tool tool);
 
