@@ -14,7 +14,7 @@ std::vector<std::string> memoryLines(const plan::Plan &plan) {
   std::vector<std::string> lines;
   const std::vector<plan::MemoryFacts> memory = plan::staticFacts(plan).memory;
   auto textOf = [](const plan::MemoryFacts &bytes) {
-    std::string text = byteSizeText(bytes.total()) + " each (weights " + byteSizeText(bytes.weight) + ", states " + byteSizeText(bytes.state) +
+    std::string text = byteSizeText(bytes.total()) + " (weights " + byteSizeText(bytes.weight) + ", states " + byteSizeText(bytes.state) +
                        ", the step's own " + byteSizeText(bytes.step + bytes.slot + bytes.temp) + ")";
     return bytes.host > 0 ? text + " and " + byteSizeText(bytes.host) + " on the host" : text;
   };
@@ -23,7 +23,7 @@ std::vector<std::string> memoryLines(const plan::Plan &plan) {
     for (end = begin + 1; end < memory.size() && textOf(memory[end]) == text;)
       ++end;
     const int64_t first = int64_t(begin) * plan.ranksPerStage(), last = int64_t(end) * plan.ranksPerStage() - 1;
-    lines.push_back("memory of " + (first == last ? "rank " + std::to_string(first) : "ranks " + std::to_string(first) + "-" + std::to_string(last)) + ": " + text);
+    lines.push_back("memory of " + (first == last ? "rank " + std::to_string(first) : "each of ranks " + std::to_string(first) + "-" + std::to_string(last)) + ": " + text);
   }
   return lines;
 }

@@ -7,8 +7,8 @@
 
 namespace hpc {
 
-/// "memory: ranks 0-1 12.3 MiB each (weights 4.0 MiB, states 8.0 MiB, activations and the rest 300 KiB), ...": by the plan, on the device, one line
-/// for stages that are alike.
+/// "memory of each of ranks 0-1: 12.3 MiB (weights 4.00 MiB, states 8.00 MiB, the step's own 300 KiB)": by the plan, on the device; one line for
+/// stages that are alike.
 std::vector<std::string> memoryLines(const plan::Plan &plan);
 
 /// At the end "100 steps in 12.3 s, of which 0.1 s waiting for data, 2 evaluations in 0.3 s, 3 saves that stopped it for 0.2 s; 8192 tokens/s, MFU

@@ -1,4 +1,4 @@
-"""terminal.py COLUMNS COMMAND...: runs COMMAND in a terminal of that width and prints what it would show, escapes as ^[, \\r as a new line."""
+"""terminal.py COLUMNS COMMAND...: runs COMMAND in a terminal of that width and prints what it would show, escapes as ESC, \\r as a new line."""
 import fcntl
 import os
 import pty
@@ -21,4 +21,4 @@ while True:
         break
     text += more
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, text
-print(text.decode().replace("\r\n", "\n").replace("\r", "\n").replace("\x1b", "^["))
+print(text.decode().replace("\r\n", "\n").replace("\r", "\n").replace("\x1b", "ESC"))
