@@ -14,8 +14,8 @@ namespace hpc::text {
 /// Pages that are given back are in the page cache still.
 constexpr int64_t mostResident = int64_t(32) << 20;
 constexpr int64_t blockTokens = int64_t(1) << 18;
-/// The kernel maps pages around one that is touched.
-constexpr int64_t bytesAround = int64_t(64) << 10;
+/// The kernel maps pages around one that is touched, by blocks of the page cache.
+constexpr int64_t bytesAround = int64_t(512) << 10;
 
 template <typename Number> static Number numberAt(const std::byte *place) {
   Number number;
