@@ -234,7 +234,8 @@ struct Command {
             HPC_RETURN_IF_ERROR(prepare(&processes));
             const std::string bytes = plan::serializePlan(plan);
             prepared.fingerprints.push_back({"plan", hashBytes(bytes.data(), int64_t(bytes.size())), "give all processes one file"});
-            prepared.fingerprints.push_back({"inputs", data.batches->fingerprint(), "give all processes the same --data"});
+            const uint64_t heldOut = data.heldOut ? data.heldOut->fingerprint() : 0;
+            prepared.fingerprints.push_back({"inputs", data.batches->fingerprint() * 31 + heldOut, "give all processes the same --data and --evaluate"});
             addWeightFingerprints(flags, plan, planFolder(), prepared.fingerprints);
             return Status::success();
           },
