@@ -126,6 +126,41 @@ TEST_F(TokenArrayTest, DocumentsBesideAnArray) {
   }
 }
 
+// Any damage is an error or harmless: all tokens and documents of a file that opens can be read.
+TEST_F(TokenArrayTest, DamageIsFoundOrHarmless) {
+  std::string header = bytesOf<int32_t>({20240520, 1, 3});
+  header.resize(1024);
+  Array ids = Array::zeros(DType::I32, {4});
+  const std::string llmC = header + bytesOf<uint16_t>({1, 2, 3}), npy = npyHeader(ids) + bytesOf<int32_t>({1, 2, 3, 4}), idx = index({2, 0, 3}, {0, 4, 4}, {0, 1, 3});
+  write("m.bin", bytesOf<uint16_t>({1, 2, 3, 4, 5}));
+  int64_t opened = 0;
+  auto readAll = [&](const std::string &path) {
+    Expected<TokenArray> array = TokenArray::open(path, {}, notes);
+    if (!array.ok()) {
+      EXPECT_NE(array.status().kind(), ErrorKind::Internal) << array.status().message();
+      return;
+    }
+    ++opened;
+    std::vector<int64_t> all(size_t(array->size()));
+    array->take(0, array->size(), all.data());
+    for (int64_t i = 0, before = 0; i < array->documents(); ++i) {
+      const auto [begin, end] = array->document(i);
+      EXPECT_TRUE(before <= begin && begin <= end && end <= array->size());
+      before = end;
+    }
+  };
+  for (const auto &[name, content] : {std::pair<std::string, const std::string &>("c.bin", llmC), {"a.npy", npy}, {"m.idx", idx}})
+    for (size_t at = 0; at < std::min<size_t>(content.size(), 140); ++at) {
+      readAll(write(name, content.substr(0, at)));
+      for (int flip : {1, 0x80, 0xFF}) {
+        std::string damaged = content;
+        damaged[at] = char(damaged[at] ^ flip);
+        readAll(write(name, damaged));
+      }
+    }
+  EXPECT_GT(opened, 10);
+}
+
 // Numbers outside the ids are found where they are; what a file holds tells it apart from another.
 TEST_F(TokenArrayTest, FindsAndHashes) {
   std::vector<int32_t> numbers(600000, 5);
