@@ -14,8 +14,8 @@ namespace hpc::text {
 /// Pages that are given back are in the page cache still.
 constexpr int64_t mostResident = int64_t(32) << 20;
 constexpr int64_t blockTokens = int64_t(1) << 18;
-/// The kernel maps pages around one that is touched, by blocks of the page cache.
-constexpr int64_t bytesAround = int64_t(512) << 10;
+/// The kernel maps the block of the page cache that a touched page is in, which may have so many.
+constexpr int64_t bytesAround = int64_t(2) << 20;
 
 template <typename Number> static Number numberAt(const std::byte *place) {
   Number number;
