@@ -28,7 +28,9 @@ Expected<TextKind> textKindOf(const std::string &path) {
   head.resize(size_t(*got));
   const FileKind kind = fileKindOf(head);
   const std::string_view ending = endingOf(path);
-  const bool isText = kind == FileKind::Text || kind == FileKind::Json;
+  // A brace that happens to be the ninth letter makes no safetensors file, whose first eight bytes are a number.
+  const bool isJson = kind == FileKind::Json || (kind == FileKind::SafeTensors && head.find('\0') == std::string::npos);
+  const bool isText = kind == FileKind::Text || isJson;
   if (!isText && kind != FileKind::Unknown && kind != FileKind::Empty)
     return TextKind::None;
   if (ending == ".jsonl" || ending == ".ndjson" || ending == ".json")
@@ -37,7 +39,7 @@ Expected<TextKind> textKindOf(const std::string &path) {
     return TextKind::Whole;
   if (!isText || ending == ".bin")
     return TextKind::None;
-  return kind == FileKind::Json && head[head.find_first_not_of(" \t\r\n")] == '{' ? TextKind::Lines : TextKind::Whole;
+  return isJson && head[head.find_first_not_of(" \t\r\n")] == '{' ? TextKind::Lines : TextKind::Whole;
 }
 
 Expected<Documents> Documents::open(const std::string &path, const DocumentOptions &options) {

@@ -156,6 +156,9 @@ TEST_F(DocumentsTest, KindsByNameAndContent) {
   EXPECT_EQ(kind("a.txt", "{\"text\": 1}"), TextKind::Whole);
   EXPECT_EQ(kind("a.json.zst", zstd(lines)), TextKind::Lines);
   EXPECT_EQ(kind("a", lines), TextKind::Lines);
+  EXPECT_EQ(kind("b.jsonl", "{\"meta\":{\"lang\":\"en\"},\"text\":\"x\"}"), TextKind::Lines);
+  EXPECT_EQ(kind("b", "{\"meta\":{\"lang\":\"en\"},\"text\":\"x\"}"), TextKind::Lines);
+  EXPECT_EQ(kind("b.txt", std::string("\2\0\0\0\0\0\0\0{}", 10)), TextKind::None);
   EXPECT_EQ(kind("a.md", "# Words"), TextKind::Whole);
   EXPECT_EQ(kind("packed", gzip("Words")), TextKind::Whole);
   EXPECT_EQ(kind("a.bin", "two letters a token"), TextKind::None);
