@@ -284,7 +284,8 @@ Status TokenArray::chooseBits(const RawTokens &raw, std::vector<std::string> &no
 Status TokenArray::takeRaw(const RawTokens &raw, std::vector<std::string> &notes) {
   // Text of two letters a token is as likely as other tokens.
   const FileKind kind = fileKindOf(file.text());
-  const bool hasKind = kind != FileKind::Unknown && kind != FileKind::Text;
+  const bool isByChance = kind == FileKind::SafeTensors && numberAt<uint64_t>(file.data()) > uint64_t(file.size()); // by two bytes alone
+  const bool hasKind = kind != FileKind::Unknown && kind != FileKind::Text && kind != FileKind::Json && !isByChance;
   if (hasKind || (!endsIn(name, ".bin") && raw.bits == 0))
     return wrong("is neither text (.jsonl, .txt) nor .npz (an array for each input) nor .npy, .bin or .idx (tokens)" + (hasKind ? whatItIs(kind) : ""));
   tokens = file.data();

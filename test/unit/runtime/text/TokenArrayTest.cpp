@@ -59,6 +59,7 @@ TEST_F(TokenArrayTest, BitsOfRawTokens) {
   EXPECT_THAT(error(large, {0, 100000}), HasSubstr("none of them"));
   EXPECT_THAT(error(write("odd.bin", "abc")), HasSubstr("odd.bin' has an odd number of bytes"));
   EXPECT_THAT(error(write("six.bin", "abcdef"), {32}), HasSubstr("has 6 bytes, which are no ids of 32 bits"));
+  EXPECT_THAT(tokens(write("s.bin", bytesOf<uint16_t>({1, 2, 3, 4, 0x227B}))), ElementsAre(1, 2, 3, 4, 0x227B)); // as a safetensors file begins
   EXPECT_THAT(tokens(write("named.tokens", bytesOf<uint16_t>({1, 2})), {16}), ElementsAre(1, 2));
 }
 
