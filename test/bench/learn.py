@@ -85,6 +85,7 @@ def tokens():
     import tokenizers
 
     encoder = tokenizers.ByteLevelBPETokenizer(path("gpt2", "vocab.json"), path("gpt2", "merges.txt"))
+    encoder.add_special_tokens(["<|endoftext|>"])
     with open(path("text.txt"), encoding="utf-8", newline="") as file:
         ids = numpy.array(encoder.encode(file.read()).ids + [encoder.token_to_id("<|endoftext|>")])
     kept, = glob.glob(path("text.txt." + 16 * "?" + ".npy"))
@@ -167,6 +168,8 @@ def fresh_model():
 def train_torch():
     import torch
 
+    if options.small:
+        torch.set_num_threads(1)  # tests run beside others
     flags = recipe()
     batches, held_out = data(flags)
     model = fresh_model()
