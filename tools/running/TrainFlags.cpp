@@ -127,7 +127,7 @@ Status checkTrainFlags(const Arguments &arguments, const TrainFlags &flags) {
   if (Expected<int64_t> bytes = parseByteSize(flags.shardSize); !bytes.ok())
     return usageOfTraining("--shard-size=" + flags.shardSize + " " + bytes.status().message());
   if (!flags.rate)
-    return usageOfTraining("--train needs --lr, the learning rate");
+    return usageOfTraining("no --lr is given, the learning rate; add it, as --lr=1e-4");
   if (!(*flags.rate >= 0 && *flags.rate <= std::numeric_limits<float>::max()))
     return usageOfTraining("--lr=" + numberText(*flags.rate) + " must be at least 0, and a number that f32 holds");
   if (flags.steps > 0 && flags.epochs)
