@@ -319,7 +319,7 @@ Expected<TrainedModel> TrainedModel::open(const std::string &path, const Trained
   const bool isFolder = isCheckpointFolder(weights.path);
   if (isFolder)
     HPC_RETURN_IF_ERROR(checkWeights(weights.path));
-  result.isCheckpoint = isFolder || result.trained->metadata().count("steps") > 0;
+  result.isCheckpoint = isFolder || isCheckpointFolder(folderOf(weights.path)) || result.trained->metadata().count("steps") > 0;
   HPC_RETURN_IF_ERROR(result.read(path, weights.followLinks));
   HPC_RETURN_IF_ERROR(result.matchByName(weights.flag));
   result.matchByContent();

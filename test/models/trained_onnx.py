@@ -7,7 +7,7 @@ For each model: two steps of training, the checkpoint as .onnx, and then
 - all of the file but the elements of tensors is that of the model, and every trained tensor has the checkpoint's value;
 - ONNX Runtime's logits of it are those of an inference plan with the checkpoint's weights, and others than the model's own;
 - it trains again: its first step has the loss that the training would have gone on with.
---stored: the models too with their tensors in other fields: float_data, one file of external data, a file for each tensor, f16 as int32_data and raw_data.
+--stored: the models too with their tensors in other fields: float_data, one file of external data, a file for each tensor, Constant nodes, f16 as int32_data and raw_data.
 FOLDER gets the files. A line each.
 """
 import json
@@ -146,6 +146,12 @@ def stored(folder, path):
             each.float_data.extend(numpy_helper.to_array(each).ravel().tolist())
             each.ClearField("raw_data")
     onnx.save_model(model, f"{folder}/float_data.onnx")
+    model = onnx.load(path)
+    nodes = [onnx.helper.make_node("Constant", [], [each.name], value=each) for each in model.graph.initializer] + list(model.graph.node)
+    model.graph.ClearField("initializer")
+    model.graph.ClearField("node")
+    model.graph.node.extend(nodes)
+    onnx.save_model(model, f"{folder}/constants.onnx")
     subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "narrow_model.py"), path, "f16", f"{folder}/half.onnx"], check=True)
     model = onnx.load(f"{folder}/half.onnx")
     for each in model.graph.initializer[::2]:
@@ -153,7 +159,7 @@ def stored(folder, path):
             each.int32_data.extend(numpy.frombuffer(each.raw_data, numpy.uint16).tolist())
             each.ClearField("raw_data")
     onnx.save_model(model, f"{folder}/half.onnx")
-    return [f"{folder}/{name}.onnx" for name in ("external", "files/model", "float_data", "half")]
+    return [f"{folder}/{name}.onnx" for name in ("external", "files/model", "float_data", "constants", "half")]
 
 
 if __name__ == "__main__":
