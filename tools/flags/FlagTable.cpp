@@ -133,7 +133,7 @@ static std::vector<Flag> makeTable() {
        "and patterns, with weights (a.jsonl=0.7,b/*.jsonl=0.3) or without; or an .npz with an array for each input, [batches, ...shape]",
        group::training, HpcRun | HpcTrain},
       {"tokenizer", file("FOLDER|FILE"),
-       "Tokenizer of text: a folder with tokenizer.json, or vocab.json and merges.txt; documents are joined by its end token",
+       "Tokenizer of text: a folder with tokenizer.json, or vocab.json and merges.txt, or SentencePiece's tokenizer.model; documents are joined by its end token",
        group::data, HpcRun | HpcTrain},
       {"text-key", text("KEY").orElse("text"), "Key of the text in each line of a .jsonl", group::data, HpcRun | HpcTrain},
       {"skip-bad-lines", onOff(), "Lines of a .jsonl that cannot be used are counted and left out", group::data, HpcRun | HpcTrain},
