@@ -21,10 +21,7 @@ struct TokenArrayTest : testing::Test {
   TemporaryFolder folder;
   std::vector<std::string> notes;
 
-  std::string write(const std::string &name, const std::string &content) {
-    EXPECT_TRUE(writeFile(folder / name, content).ok());
-    return folder / name;
-  }
+  std::string write(const std::string &name, const std::string &content) { return folder.write(name, content); }
   std::vector<int64_t> tokens(const std::string &path, const RawTokens &raw = {}) {
     notes.clear();
     Expected<TokenArray> array = TokenArray::open(path, raw, notes);
