@@ -211,6 +211,13 @@ Status Batches::checkNumbers() const {
   return Status::success();
 }
 
+int64_t Batches::sampleOf(int64_t step) const {
+  for (const plan::Port &port : plan->inputs)
+    if (!port.isStepScalar && !port.shape.empty())
+      return step * port.shape[0];
+  return step;
+}
+
 Status Batches::fill(int64_t step, std::vector<Array> &inputs) const {
   int64_t batch = step % batches;
   if (options.shuffleSeed)

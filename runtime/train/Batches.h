@@ -27,6 +27,7 @@ public:
   static Expected<Batches> open(const plan::Plan &plan, const std::string &path, const BatchOptions &options, std::vector<std::string> &notes);
 
   int64_t count() const override { return batches; }
+  int64_t sampleOf(int64_t step) const override;
   Status fill(int64_t step, std::vector<Array> &inputs) const override;
   std::string findNumber(int64_t step, bool (*is)(double)) const override;
   uint64_t fingerprint() const override;

@@ -20,14 +20,6 @@ Status LoopSaves::tell(const Expected<std::optional<SaveReport>> &report) {
   return *report ? session.agree(told(**report)) : Status::success();
 }
 
-/// Rows that so many steps have taken, which have the batch as their first dim.
-static int64_t samplesOf(const plan::Plan &plan, int64_t steps) {
-  for (const plan::Port &port : plan.inputs)
-    if (!port.isStepScalar && !port.shape.empty())
-      return steps * port.shape[0];
-  return 0;
-}
-
 Status LoopSaves::afterStep(const RunState &state, bool isLast) {
   if (!checkpoints)
     return Status::success();
@@ -39,7 +31,7 @@ Status LoopSaves::afterStep(const RunState &state, bool isLast) {
     HPC_RETURN_IF_ERROR(tell(checkpoints->finish()));
     std::map<std::string, std::string> metadata = options.metadata;
     metadata["epoch"] = std::to_string(data.epochOf(state.steps));
-    metadata["sample"] = std::to_string(samplesOf(session.entry(0), state.steps));
+    metadata["sample"] = std::to_string(data.sampleOf(state.steps));
     Expected<SaveReport> report = checkpoints->save(state, metadata);
     HPC_RETURN_IF_ERROR(report.status());
     if (report->seconds > 0)

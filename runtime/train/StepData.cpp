@@ -21,6 +21,11 @@ int64_t StepData::batchOf(int64_t step) const {
   return step - firstStepOf(*this, epochOf(step), std::max<int64_t>(step - count(), 0), step);
 }
 
-int64_t StepData::stepsOf(int64_t epochs) const { return firstStepOf(*this, epochs, 0, epochs * count()); }
+int64_t StepData::stepsOf(int64_t epochs) const {
+  int64_t last = epochs * count();
+  while (epochOf(last) < epochs) // steps before a checkpoint may have had fewer rows
+    last += count();
+  return firstStepOf(*this, epochs, 0, last);
+}
 
 } // namespace hpc

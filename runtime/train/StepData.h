@@ -18,6 +18,8 @@ public:
   virtual int64_t count() const = 0;
   /// The epoch, from 0, of the first row of a step.
   virtual int64_t epochOf(int64_t step) const { return step / count(); }
+  /// How many rows the steps before have taken.
+  virtual int64_t sampleOf(int64_t step) const { return step; }
   /// The number of a step in its epoch, from 0.
   int64_t batchOf(int64_t step) const;
   /// The number of steps in which all data are used so many times: the next one belongs to the epoch after them.

@@ -143,6 +143,8 @@ Expected<TokenRows> TokenRows::open(const plan::Plan &plan, std::vector<TokenSou
   data.plan = &plan;
   data.options = options;
   HPC_RETURN_IF_ERROR(data.takePorts());
+  if (options.samplesBefore)
+    data.firstSample = *options.samplesBefore - options.stepsBefore * data.batch;
   const bool hasLabels = std::find(data.roles.begin(), data.roles.end(), Role::Labels) != data.roles.end();
   if (options.pad && !options.trainPadding && !data.ignored)
     return rowsUsage(std::string("--pad: the model's loss ") + (hasLabels ? "has no label that does not count" : "takes no labels beside the ids") +
@@ -179,7 +181,8 @@ int64_t TokenRows::count() const {
 }
 
 int64_t TokenRows::epochOf(int64_t step) const {
-  return options.once || (options.dropLast && !blend) ? step / count() : step * batch / rows();
+  const int64_t ofEpoch = options.once || (options.dropLast && !blend) ? count() * batch : rows();
+  return sampleOf(step) / ofEpoch;
 }
 
 std::pair<size_t, int64_t> TokenRows::rowOf(int64_t sample) const {
@@ -223,7 +226,7 @@ int64_t TokenRows::read(const Rows &rows, int64_t row, int64_t *to) const {
 Status TokenRows::fill(int64_t step, std::vector<Array> &inputs) const {
   // A row that fills up a batch has no label, and nothing of it is hidden, so that each of its tokens has something to look at.
   std::vector<int64_t> ids(size_t(batch * length), 0), mask(ids.size(), 1), labels, positions(ids.size());
-  const int64_t start = (options.once ? step % count() : step) * batch;
+  const int64_t start = options.once ? step % count() * batch : sampleOf(step);
   std::vector<int64_t> labelled(size_t(batch), 0); ///< of each row, from its beginning
   for (int64_t i = 0; i < batch && !(options.once && start + i >= rows()); ++i) {
     const auto [source, row] = rowOf(start + i);

@@ -24,6 +24,9 @@ struct RowOptions {
   /// Each row is read once, as for a loss: the last batch is filled up with rows that have no labels.
   bool once = false;
   RowRange range;
+  /// Where a run goes on: so many steps have taken so many rows, as another batch may have. None: those of its own batch.
+  int64_t stepsBefore = 0;
+  std::optional<int64_t> samplesBefore;
 };
 
 /// The ids that all of the plan's inputs take: [low, high).
@@ -50,6 +53,7 @@ public:
 
   int64_t count() const override;
   int64_t epochOf(int64_t step) const override;
+  int64_t sampleOf(int64_t step) const override { return firstSample + step * batch; }
   Status fill(int64_t step, std::vector<Array> &inputs) const override;
   std::string findNumber(int64_t step, bool (*is)(double)) const override { return ""; } // no float but masks
   uint64_t fingerprint() const override;
@@ -76,6 +80,7 @@ private:
   RowOptions options;
   std::vector<Role> roles; ///< by input of the plan
   int64_t batch = 0, length = 0; ///< rows of a step, tokens of a row
+  int64_t firstSample = 0;       ///< that step 0 would have had, below 0 where steps before a checkpoint had fewer rows
   std::optional<int64_t> ignored; ///< the label that does not count
   std::vector<Rows> sources;
   std::optional<Blend> blend;

@@ -76,6 +76,8 @@ for plan, processes in ((several, 1), (split, 1), (split, 2)):
 # A run that goes on takes the rows that come next; its seed comes from the checkpoint.
 losses(several, path("a.npy"), 2, "--shuffle", "--seed=3", "--save=" + path("half.safetensors"))
 close(losses(several, path("a.npy"), STEPS, "--shuffle", "--load=" + path("half.safetensors"))[0][-(STEPS - 2):], expected[2:])
+# Also where a step takes another number of rows from there on.
+close(losses(single, path("a.npy"), 2 + 9, "--shuffle", "--load=" + path("half.safetensors"))[0][-9:], [loss_of[row] for row in order[2 * BATCH:2 * BATCH + 9]])
 text = losses(several, path("a.npy"), STEPS, "--load=" + path("half.safetensors"))[2]
 assert "shuffled by seed 3" in text, text  # the data are others now
 # Rows that fill no batch can be left out.

@@ -148,12 +148,12 @@ static bool isArchive(const std::vector<text::DataFiles> &groups) {
   return kind == FileKind::Npz || kind == FileKind::Zip;
 }
 
-Expected<std::unique_ptr<StepData>> TextData::open(const std::string &names, const plan::Plan &plan, DataPart part, int64_t seed, std::vector<std::string> &notes) {
+Expected<std::unique_ptr<StepData>> TextData::open(const std::string &names, const plan::Plan &plan, DataPart part, const DataStart &start, std::vector<std::string> &notes) {
   Expected<std::vector<text::DataFiles>> groups = text::dataFilesOf(names);
   HPC_RETURN_IF_ERROR(groups.status());
   std::optional<int64_t> shuffleSeed;
   if (flags.shuffle && part == DataPart::Training)
-    shuffleSeed = seed;
+    shuffleSeed = start.seed;
   if (isArchive(*groups)) {
     Expected<Batches> batches = Batches::open(plan, groups->front().paths[0], {shuffleSeed, rangeOf(part)}, notes);
     HPC_RETURN_IF_ERROR(batches.status());
@@ -180,6 +180,10 @@ Expected<std::unique_ptr<StepData>> TextData::open(const std::string &names, con
   options.dropLast = flags.dropLast && part == DataPart::Training;
   options.once = part != DataPart::Training;
   options.range = rangeOf(part);
+  if (part == DataPart::Training) {
+    options.stepsBefore = start.steps;
+    options.samplesBefore = start.samples;
+  }
   std::optional<int64_t> padToken = flags.padToken;
   for (std::optional<int32_t> own : {tokenizer ? tokenizer->pad() : std::nullopt, tokenizer ? tokenizer->end() : std::nullopt})
     if (!padToken && own)

@@ -23,6 +23,13 @@ TextFlags readTextFlags(const Arguments &arguments);
 /// Errors for flags that exclude each other. `trains`: steps, not only a loss.
 Status checkTextFlags(const Arguments &arguments, bool trains);
 
+/// Where a run is in its data.
+struct DataStart {
+  int64_t seed = 0;               ///< of the order
+  int64_t steps = 0;              ///< done
+  std::optional<int64_t> samples; ///< rows that they have taken; none: as many as the plan's batch
+};
+
 enum class DataPart { Training, Validation, Test };
 
 class TextData {
@@ -30,9 +37,9 @@ public:
   explicit TextData(const TextFlags &flags) : flags(flags) {}
 
   /// The files that `names` has (text::dataFilesOf), as data of `plan`, which outlives them; tokens of a text are made where they are not
-  /// there yet. `seed`: of the order of training. Errors: files that are none of data; a text without --tokenizer; a vocabulary or an id that is
+  /// there yet. `start`: of training. Errors: files that are none of data; a text without --tokenizer; a vocabulary or an id that is
   /// larger than a table that `plan` looks ids up in.
-  Expected<std::unique_ptr<StepData>> open(const std::string &names, const plan::Plan &plan, DataPart part, int64_t seed, std::vector<std::string> &notes);
+  Expected<std::unique_ptr<StepData>> open(const std::string &names, const plan::Plan &plan, DataPart part, const DataStart &start, std::vector<std::string> &notes);
   /// After all files are opened: flags that are about none of them.
   Status checkUsed() const;
 

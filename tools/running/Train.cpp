@@ -16,31 +16,41 @@
 #include "tools/running/ParentProcess.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace hpc {
 
 static Status trainingUsage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
-/// Of the order of the data: the checkpoint's, where the run goes on from one.
-static Expected<int64_t> seedOf(const TrainFlags &flags) {
-  if (flags.seed || flags.load.empty() || !flags.text.shuffle)
-    return flags.seed.value_or(0);
+/// By the checkpoint, where the run goes on from one.
+static Expected<DataStart> dataStartOf(const TrainFlags &flags) {
+  DataStart start;
+  start.seed = flags.seed.value_or(0);
+  if (flags.load.empty())
+    return start;
   Expected<std::map<std::string, std::string>> metadata = checkpointMetadata(flags.load);
   HPC_RETURN_IF_ERROR(metadata.status());
   Expected<RunState> state = RunState::fromMetadata(*metadata, flags.load);
   HPC_RETURN_IF_ERROR(state.status());
-  return state->seed;
+  start.seed = flags.seed.value_or(state->seed);
+  start.steps = state->steps;
+  int64_t samples = -1;
+  if (auto found = metadata->find("sample"); found != metadata->end())
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(), samples);
+  if (samples >= 0)
+    start.samples = samples;
+  return start;
 }
 
 Status openTrainData(const TrainFlags &flags, const plan::Plan &plan, const std::vector<plan::Plan> &entries, TrainData &data,
                      std::vector<std::string> &notes) {
   TextData text(flags.text);
-  Expected<int64_t> seed = seedOf(flags);
-  HPC_RETURN_IF_ERROR(seed.status());
+  Expected<DataStart> start = flags.onlyEvaluates() ? DataStart() : dataStartOf(flags);
+  HPC_RETURN_IF_ERROR(start.status());
   auto open = [&](size_t number, const std::string &names, DataPart part, std::unique_ptr<StepData> &opened) -> Status {
     std::vector<std::string> told;
-    Expected<std::unique_ptr<StepData>> data = text.open(names, entries.empty() ? plan : entries[number], part, *seed, told);
+    Expected<std::unique_ptr<StepData>> data = text.open(names, entries.empty() ? plan : entries[number], part, *start, told);
     if (data.ok())
       opened = std::move(*data);
     for (const std::string &note : told) // two parts of one file say the same
