@@ -144,6 +144,7 @@ def message_cases():
         yield fails("another unknown flag", lambda command: [*command, "--proceses=4"], ["--processes"], tool)
         yield fails("--launch=none", lambda command: [*command, "--launch=none"], ["--launch=none", "--processes"], tool)
         yield fails("a node too many", lambda command: [*command, "--nnodes=2", "--node-rank=2"], ["--node-rank=2", "--nnodes=2"], tool)
+    yield fails("a refusal of the compiler", lambda command: [*command, "--loss=output:nope"], ["--loss=output:nope needs an output"], "hpc-train")
     yield fails("no divisor", lambda command: [word.replace("--tp=2", "--tp=3") for word in command], ["cannot share equally"], "hpc-train")
 
     def one_folder():

@@ -154,6 +154,8 @@ struct Command {
     std::string bytes;
     if (!processes || processes->process == 0) {
       Expected<plan::Plan> made = makeTrainingPlan(arguments, run.planFolder(), flags.training.evaluates());
+      if (processes && !made.ok() && made.status().message().empty()) // printed, but not by the others
+        return Status::error(made.status().kind(), "the model cannot be compiled, for a reason that this process has printed");
       HPC_RETURN_IF_ERROR(made.status());
       plan = std::move(*made);
       if (processes)

@@ -1,4 +1,4 @@
-// An error is the last that a tool prints, so all lines from it on are the error's.
+// An error is the last that a tool prints, so all lines from it on are the error's, up to one that repeats it for the other processes.
 #include "tools/running/ChildOutput.h"
 
 #include "tools/ExitCode.h"
@@ -50,8 +50,10 @@ void ChildOutput::addOutput(std::string_view text) {
 }
 
 void ChildOutput::addLine(std::string_view text) {
-  if (!kept.empty() || text.substr(0, toolName().size() + 8) == toolName() + ": error[")
-    kept += text;
+  const bool isError = text.substr(0, toolName().size() + 8) == toolName() + ": error[";
+  isRepeated |= isError && !kept.empty();
+  if (isError || !kept.empty())
+    kept += isRepeated ? "" : text;
   else if (isFirst || log < 0)
     writeAll(STDERR_FILENO, prefix + std::string(text));
 }

@@ -34,6 +34,7 @@ private:
   const bool isFirst;
   int log;
   std::string line, kept; ///< the line that has no end yet; the error
+  bool isRepeated = false; ///< the error, by a second one
 };
 
 } // namespace hpc
