@@ -139,6 +139,7 @@ Status checkCheckpointFile(const std::string &folder, const CheckpointFile &file
       return wrong(part, "is cut off: it has " + std::to_string(mapped->size()) + " of " + std::to_string(all) + " bytes, and ends");
     if (hashBytes(mapped->data() + begin, part.bytes) != part.hash)
       return wrong(part, "is damaged: bytes are not those that were saved");
+    dropMappedPages(mapped->data() + begin, part.bytes);
     begin += part.bytes;
   }
   return begin == mapped->size() ? Status::success()

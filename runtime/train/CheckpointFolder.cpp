@@ -75,9 +75,11 @@ static Status removeFolder(const std::string &path) {
 
 Expected<CheckpointFolder> CheckpointFolder::open(const std::string &path) {
   std::error_code error;
-  fs::create_directories(path, error);
+  const bool isNew = fs::create_directories(path, error);
   if (error)
     return folderError(path, "the folder of checkpoints cannot be made", error.value());
+  if (isNew)
+    HPC_RETURN_IF_ERROR(syncFolder(folderOf(path)));
   Expected<RunLock> lock = RunLock::take(path);
   HPC_RETURN_IF_ERROR(lock.status());
   return CheckpointFolder(path, std::move(*lock));

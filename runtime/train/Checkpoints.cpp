@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <sys/resource.h>
 #include <system_error>
 
 namespace hpc {
@@ -180,16 +179,12 @@ Expected<SaveReport> Checkpoints::saveNow() {
   return report;
 }
 
-/// Work beside the steps, whose threads go before it. A deferred task is one without work.
+/// Work beside the steps. A deferred task is one without work.
 static Expected<std::future<Status>> inBackground(std::function<Status()> work) {
   if (!work)
     return std::async(std::launch::deferred, [] { return Status::success(); });
   try {
-    return std::async(std::launch::async, [work = std::move(work)] {
-      constexpr int nice = 10;
-      ::setpriority(PRIO_PROCESS, 0, nice); // on Linux of the calling thread alone
-      return work();
-    });
+    return std::async(std::launch::async, std::move(work));
   } catch (const std::system_error &error) {
     return Status::error(ErrorKind::Capacity, std::string("cannot start a thread that writes a checkpoint: ") + error.what() + "; save without --save-async");
   }
