@@ -23,16 +23,18 @@ namespace hpc {
 
 static Status trainingUsage(const std::string &message) { return Status::error(ErrorKind::Usage, message); }
 
-/// By the checkpoint, where the run goes on from one.
-static Expected<DataStart> dataStartOf(const TrainFlags &flags) {
+/// By the checkpoint, where the run goes on from one. One that cannot be read is an error of the session, which loads it.
+static DataStart dataStartOf(const TrainFlags &flags) {
   DataStart start;
   start.seed = flags.seed.value_or(0);
   if (flags.load.empty())
     return start;
   Expected<std::map<std::string, std::string>> metadata = checkpointMetadata(flags.load);
-  HPC_RETURN_IF_ERROR(metadata.status());
+  if (!metadata.ok())
+    return start;
   Expected<RunState> state = RunState::fromMetadata(*metadata, flags.load);
-  HPC_RETURN_IF_ERROR(state.status());
+  if (!state.ok())
+    return start;
   start.seed = flags.seed.value_or(state->seed);
   start.steps = state->steps;
   int64_t samples = -1;
@@ -46,11 +48,10 @@ static Expected<DataStart> dataStartOf(const TrainFlags &flags) {
 Status openTrainData(const TrainFlags &flags, const plan::Plan &plan, const std::vector<plan::Plan> &entries, TrainData &data,
                      std::vector<std::string> &notes) {
   TextData text(flags.text);
-  Expected<DataStart> start = flags.onlyEvaluates() ? DataStart() : dataStartOf(flags);
-  HPC_RETURN_IF_ERROR(start.status());
+  const DataStart start = flags.onlyEvaluates() ? DataStart() : dataStartOf(flags);
   auto open = [&](size_t number, const std::string &names, DataPart part, std::unique_ptr<StepData> &opened) -> Status {
     std::vector<std::string> told;
-    Expected<std::unique_ptr<StepData>> data = text.open(names, entries.empty() ? plan : entries[number], part, *start, told);
+    Expected<std::unique_ptr<StepData>> data = text.open(names, entries.empty() ? plan : entries[number], part, start, told);
     if (data.ok())
       opened = std::move(*data);
     for (const std::string &note : told) // two parts of one file say the same
@@ -204,6 +205,7 @@ static Status trainPlan(const TrainFlags &flags, const plan::Plan &plan, Session
   if (!flags.save.empty()) {
     std::map<std::string, std::string> metadata = run->state().toMetadata();
     metadata.merge(start->configuration);
+    metadata["sample"] = std::to_string(data.sampleOf(run->state().steps));
     HPC_RETURN_IF_ERROR(writeCheckpoint(flags.save, plan, session, metadata));
   }
   return session.agree(isHome ? hooks.ends() : Status::success());
