@@ -198,7 +198,7 @@ static std::vector<Flag> makeTable() {
        "Standard deviations above the mean of the last 100 losses, from which on a loss is told as a spike; 0: never", group::lines, HpcRun | HpcTrain},
       {"peak-tflops", realFromZero("X", /*zeroToo=*/false),
        "Peak of a rank's device for MFU, in 10^12 flops a second (default: hpc-train measures the host; none with --backend=cuda)", group::lines, HpcRun | HpcTrain},
-      {"trace", file("FILE.json"), "File for what each rank did when in the last run, for Perfetto", group::measures, HpcRun | HpcTrain},
+      {"trace", file("FILE.json"), "File for what each rank did when in the last run, for Perfetto", group::measures, HpcRun},
       {"profile", onOff(), "Time of the last run by kind of instruction, against this machine's speed", group::measures, HpcRun},
       {"poison", onOff(), "NaN in all memory that nothing has written", group::measures, HpcRun | HpcTrain},
       {"repeat", whole("N", 1, std::numeric_limits<int>::max()),
