@@ -16,11 +16,11 @@ static bool hasFlag(const std::vector<Flag> &flags, const std::string &name) {
   return std::any_of(flags.begin(), flags.end(), [&](const Flag &flag) { return flag.isNamed(name) && !flag.value.isPositional; });
 }
 
-/// "hpc-run, which runs plans": the tools but `tool` that have the flag; "" where there is none.
-static std::string otherToolsWith(const ToolText &tool, const std::string &name) {
+/// "hpc-run, which runs plans": the tools but `tool` that have the flag, though not `own`, which is of several; "" where there is none.
+static std::string otherToolsWith(const ToolText &tool, const std::string &name, const Flag *own = nullptr) {
   std::string text;
   for (const ToolText &other : toolTexts())
-    if (other.tool != tool.tool && hasFlag(flagsOf(other.tool), name))
+    if (other.tool != tool.tool && !(own && own->tools & other.tool) && hasFlag(flagsOf(other.tool), name))
       text += (text.empty() ? "" : ", and of ") + other.name + ", which " + other.purpose;
   return text;
 }
@@ -146,7 +146,7 @@ Status Arguments::take(const std::vector<std::string> &words) {
     }
     const std::string value = equals < word.size() ? word.substr(equals + 1) : needsValue ? words[++i] : "";
     if (const std::string why = flag->value.wrong(value); !why.empty()) {
-      const std::string others = flag->value.isOneOf ? otherToolsWith(tool, name) : "";
+      const std::string others = flag->value.isOneOf ? otherToolsWith(tool, name, flag) : "";
       fails(wrong, flag->dashed() + "=" + value + " " + why +
                        (others.empty() ? "" : " (--" + name + " of " + others.substr(0, others.find(',')) + " is another flag)") + seeHelp);
     } else {
