@@ -22,7 +22,7 @@ import time
 import zipfile
 
 SECONDS = float(os.environ.get("HPC_TEST_GPU_SECONDS", 470))  # for everything: under 8 minutes
-# Of the largest |value|; f32: the order of sums; 16 bits: roundings of 2^-9 or 2^-12 through some 20 products.
+# Parts of the largest |value|; f32: the order of sums; 16 bits: roundings of 2^-9 or 2^-12 through some 20 products.
 BOUNDS = {"f32": 1e-5, "bf16": 2e-2, "fp16": 2.5e-3}
 REFERENCE = "f32-tp1-pp1.plan"
 BY_PROCESSES = ("f32-tp2-pp1", "f32-tp1-pp2", "f32-tp2-pp2")  # NCCL; each rank calls its host by another name, else NCCL refuses one card for two
@@ -151,7 +151,7 @@ class Cases:
         self.compare(f"{plan.parent.name} {plan.stem} without epilogues", plan, [(self.command(plan) + [f"--ranks-per-gpu={ranks_of(plan)}", "--epilogues=none"], {})])
 
     def same_bits(self, plans):
-        """Of --deterministic: the card's results of any layout."""
+        """The results of --deterministic on the card, which any layout must have."""
         name, results = f"{plans[0].parent.name} the same bits by {' and '.join(plan.stem for plan in plans)}", []
         for plan in plans:
             errors = call([(self.command(plan) + [f"--ranks-per-gpu={ranks_of(plan)}"], {})])

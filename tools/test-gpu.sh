@@ -108,7 +108,7 @@ if [ -n "$pack" ]; then
   exit 0
 fi
 
-# Where the machine's linker does not know NVIDIA's libraries: the driver's mounted folder, the wheels of python3.
+# NVIDIA's libraries that the machine's linker does not know lie in the driver's mounted folder or in the wheels of python3.
 if [ -z "${HPC_CUDA_LIBRARIES:-}" ]; then
   wheels=$(python3 -c 'import glob, sys; print(*(f for p in sys.path for f in glob.glob(p + "/nvidia/*/lib")), sep=":")' 2>/dev/null)
   for library in libcuda.so.1 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2; do

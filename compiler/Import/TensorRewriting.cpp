@@ -163,18 +163,6 @@ private:
     });
   }
 
-  void readEntry(const Field &field, std::map<std::string, std::string> &entries) const {
-    std::string key, value;
-    Fields inner(file.data(), field.begin, field.end);
-    for (Field each; inner.next(each);) {
-      if (each.number == 1 && each.type == 2)
-        key = text(each);
-      else if (each.number == 2 && each.type == 2)
-        value = text(each);
-    }
-    entries[key] = value;
-  }
-
   void readDims(const Field &field, std::vector<int64_t> &dims) {
     if (field.type == 0)
       return dims.push_back(int64_t(field.value));
@@ -196,7 +184,7 @@ private:
       else if (field.number == nameOfTensor && field.type == 2)
         message.name = text(field);
       else if (field.number == externalOfTensor && field.type == 2)
-        readEntry(field, message.external);
+        wire::takeTextEntry(file.data(), field, message.external);
       else if (field.number == locationOfTensor)
         place.isExternal = field.value == 1;
       else if (holdsElements(field))

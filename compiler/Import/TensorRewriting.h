@@ -30,7 +30,7 @@ Expected<std::vector<TensorPlace>> tensorPlaces(const MappedFile &model);
 using WriteBytes = std::function<Status(const std::byte *data, int64_t bytes)>;
 using ElementSource = std::function<Status(const WriteBytes &write)>;
 
-/// What becomes of a TensorPlace.
+/// The new elements of a TensorPlace.
 struct NewElements {
   ElementSource source; ///< empty: the elements stay
   std::optional<int64_t> offset; ///< of external data: the place in the new file

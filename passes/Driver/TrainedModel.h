@@ -45,7 +45,7 @@ public:
   const TensorFiles &weights() const { return *trained; }
   /// Other names of an initializer: nodes that only pass it on.
   std::vector<std::string> otherNames(const std::string &name) const;
-  /// What was done besides taking equal names, for people.
+  /// Notes for people: each tensor that was found by something else than its name.
   std::vector<std::string> notes;
 
 private:

@@ -42,7 +42,7 @@ static void findOps(ForwardPart &part) {
 
 static void findReads(ForwardPart &part) {
   llvm::DenseSet<Value> read;
-  if (part.readers.empty()) // else gradients inside forward, of what no later stage tells, read at once and keep nothing
+  if (part.readers.empty()) // else gradients that lie in forward read its values at once, and nothing is kept for them
     for (Operation *op : part.ops)
       for (Value result : op->getResults())
         if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !isa<pipe::YieldOp>(user) && !part.has(user); }))

@@ -23,7 +23,7 @@ public:
   virtual std::optional<uint64_t> progress() const = 0;
   /// Whether a rank waits for its device, whose progress is not known.
   virtual bool waitsForDevice() const = 0;
-  /// Of each rank.
+  /// The position of each rank.
   virtual std::vector<RankPosition> positions() const = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 
 namespace hpc::wire {
@@ -87,6 +88,16 @@ private:
     return at <= end;
   }
 };
+
+/// Adds a message {1: key, 2: value} of texts, as the fields of a map are.
+inline void takeTextEntry(const std::byte *data, const Field &message, std::map<std::string, std::string> &entries) {
+  std::string key, value;
+  Fields inner(data, message.begin, message.end);
+  for (Field each; inner.next(each);)
+    if (each.type == bytesType && (each.number == 1 || each.number == 2))
+      (each.number == 1 ? key : value).assign(reinterpret_cast<const char *>(data + each.begin), size_t(each.end - each.begin));
+  entries[key] = value;
+}
 
 /// The numbers of sint64: 0, -1, 1, -2, ... in few bits.
 inline uint64_t zigzag(int64_t value) { return uint64_t(value) << 1 ^ uint64_t(value >> 63); }

@@ -34,7 +34,7 @@ struct CheckpointState {
 
 std::string checkpointStateText(const CheckpointState &state);
 
-/// Of the checkpoint in `folder`. Errors: it has none; it is damaged; a newer version wrote it.
+/// Reads the state of the checkpoint in `folder`. Errors: it has none; it is damaged; a newer version wrote it.
 Expected<CheckpointState> readCheckpointState(const std::string &folder);
 
 /// Whether `path` is the folder of one checkpoint.

@@ -58,7 +58,7 @@ public:
   /// process of rank 0 alone. All ranks of the world are asked for the same.
   Status run(const std::vector<Array> &inputs, std::vector<Array> &outputs, Outputs wanted);
 
-  // Where the rank is; by any thread.
+  // The position of the rank in its step; any thread may ask.
 
   /// Changes with each instruction, and while one computes.
   uint64_t progress() const;

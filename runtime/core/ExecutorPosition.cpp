@@ -1,4 +1,4 @@
-// Where a rank is in its step, in words. Only the plan and three atomics are read, so the rank goes on meanwhile.
+// Says in words which instruction of its step a rank is at. Only the plan and three atomics are read, so the rank goes on meanwhile.
 #include "runtime/core/Executor.h"
 
 #include "runtime/plan/Groups.h"

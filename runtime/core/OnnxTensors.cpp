@@ -93,7 +93,7 @@ private:
       if (field.number == valueName && field.type == 2)
         name = text(field);
       else if (field.number == valueMetadata && field.type == 2)
-        readEntry(field, metadata);
+        wire::takeTextEntry(file.data(), field, metadata);
     }
     const std::string &from = metadata["pkg.onnxscript.optimizer.folded_from"];
     if (from.size() > 4 && from.find('\'', 2) == from.size() - 2)
@@ -162,7 +162,7 @@ private:
         message.isExternal = field.value == 1;
         break;
       case tensorExternal:
-        readEntry(field, message.external);
+        wire::takeTextEntry(file.data(), field, message.external);
         break;
       case tensorFloats:
       case tensorInts:
@@ -185,18 +185,6 @@ private:
       values.push_back(int64_t(value));
     }
     return run.atEnd();
-  }
-
-  void readEntry(const Field &field, std::map<std::string, std::string> &entries) const {
-    std::string key, value;
-    Fields inner(file.data(), field.begin, field.end);
-    for (Field each; inner.next(each);) {
-      if (each.number == 1 && each.type == 2)
-        key = text(each);
-      else if (each.number == 2 && each.type == 2)
-        value = text(each);
-    }
-    entries[key] = value;
   }
 
   /// The elements of typed fields, each of the type's own width; false where a run is malformed.

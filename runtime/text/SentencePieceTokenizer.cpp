@@ -1,31 +1,13 @@
-// The plugin is looked for beside the program, as a build folder and a copied folder have it.
+// Added tokens are found first; the library encodes and decodes the text between them.
 #include "runtime/text/SentencePieceTokenizer.h"
 
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/Plugin.h"
 
 #include <algorithm>
-#include <dlfcn.h>
-#include <filesystem>
 
 namespace hpc::text {
-
-static Expected<OpenSentencePiece *> sentencePiecePlugin() {
-  const std::string file = "libhpc_sentencepiece.so";
-  std::error_code failed;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
-  std::string path = (folder / file).string();
-  if (!std::filesystem::exists(path, failed))
-    path = (folder / "../lib" / file).string();
-  void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return Status::error(ErrorKind::Usage, std::string("cannot open the plugin for models of SentencePiece: ") + ::dlerror() +
-                                               "; it is built with this program and has to stand beside it, and needs Debian's libsentencepiece0");
-  auto *open = reinterpret_cast<OpenSentencePiece *>(::dlsym(library, openSentencePieceName));
-  if (!open)
-    return Status::error(ErrorKind::Usage, "'" + path + "' is no plugin of this program; install both from one build");
-  return open;
-}
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::unique_ptr<SentencePieceModel> given, const std::vector<AddedToken> &tokens)
     : model(std::move(given)), list(tokens), added(tokens) {
@@ -97,10 +79,11 @@ Expected<std::string> SentencePieceTokenizer::decode(const std::vector<int32_t> 
 Expected<std::unique_ptr<Tokenizer>> readSentencePiece(const std::string &path, const std::string &end, const std::string &pad, std::vector<AddedToken> added) {
   Expected<MappedFile> file = MappedFile::open(path);
   HPC_RETURN_IF_ERROR(file.status());
-  Expected<OpenSentencePiece *> open = sentencePiecePlugin();
+  Expected<void *> open = openPlugin("libhpc_sentencepiece.so", openSentencePieceName, "the plugin for models of SentencePiece",
+                                     "it is built with this program and has to stand beside it, and needs Debian's libsentencepiece0");
   HPC_RETURN_IF_ERROR(open.status());
   std::string error;
-  std::unique_ptr<SentencePieceModel> model((*open)(file->text(), error));
+  std::unique_ptr<SentencePieceModel> model(reinterpret_cast<OpenSentencePiece *>(*open)(file->text(), error));
   if (!model)
     return Status::error(ErrorKind::Model, "'" + path + "': it is no model of SentencePiece, or is damaged (" + error + "); get the file again");
   // Tokens that the model has itself are found as the library finds them, or not at all.

@@ -253,7 +253,7 @@ Expected<bool> TokenArray::takeLlmC() {
   return true;
 }
 
-/// Of tokens without a header. As 16 bits, every second one of 32 bits would be 0 where ids are small.
+/// Decides the width of tokens without a header. Read as 16 bits, every second one of 32 bits would be 0 where ids are small.
 Status TokenArray::chooseBits(const RawTokens &raw, std::vector<std::string> &notes) {
   auto are = [&](DType dtype) {
     type = dtype;

@@ -12,7 +12,7 @@
 
 namespace hpc::text {
 
-/// What is known of a .bin without a header, as nanoGPT writes it.
+/// Facts about a .bin without a header, as nanoGPT writes it.
 struct RawTokens {
   int64_t bits = 0;                 ///< 16 or 32; 0: the content decides
   int64_t vocabulary = INT64_MAX;   ///< ids are below

@@ -34,7 +34,7 @@ private:
 };
 } // namespace
 
-/// Of all that decides the tokens: the text, as it is packed, the tokenizer and the settings.
+/// A hash of all that decides the tokens: the text, as it is packed, the tokenizer and the settings.
 static Expected<uint64_t> identityOf(const std::string &path, const Tokenizer &tokenizer, const DocumentOptions &options) {
   Expected<TextKind> kind = textKindOf(path);
   HPC_RETURN_IF_ERROR(kind.status());

@@ -170,7 +170,7 @@ static Status checkTogether(const std::string &path, const CheckpointReader &rea
   return Status::success();
 }
 
-/// What a path is, and the steps to try, from the one that `latest` names on, as a text for the other processes.
+/// The kind of a path, and the steps to try, from the one that `latest` names on, as a text for the other processes.
 static std::string candidatesText(const std::string &path) {
   std::error_code error;
   if (!fs::is_directory(path, error))

@@ -9,7 +9,7 @@ namespace hpc {
 
 class Permutation {
 public:
-  /// Of [0, size), 1 <= size < 2^62. Seeds, streams and epochs that differ give permutations that have nothing to do with each other.
+  /// A permutation of [0, size), 1 <= size < 2^62. Seeds, streams and epochs that differ give permutations that have nothing to do with each other.
   Permutation(int64_t size, uint64_t seed, uint32_t stream, int64_t epoch)
       : size(uint64_t(size)), key{uint32_t(seed), uint32_t(seed >> 32)}, stream(stream), epoch(uint32_t(epoch)) {
     while (halfBits < 31 && (uint64_t(1) << (2 * halfBits)) < this->size)

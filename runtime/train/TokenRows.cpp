@@ -32,7 +32,7 @@ template <typename Number> static void copyInto(const std::vector<int64_t> &numb
   std::transform(numbers.begin(), numbers.end(), array.as<Number>(), [](int64_t number) { return Number(number); });
 }
 
-/// Of a type that takesNumbers.
+/// The port's type is one that takesNumbers.
 static Array arrayOf(const plan::Port &port, const std::vector<int64_t> &numbers) {
   Array array = Array::zeros(port.dtype, port.shape);
   switch (port.dtype) {

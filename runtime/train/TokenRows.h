@@ -24,7 +24,7 @@ struct RowOptions {
   /// Each row is read once, as for a loss: the last batch is filled up with rows that have no labels.
   bool once = false;
   RowRange range;
-  /// Where a run goes on: so many steps have taken so many rows, as another batch may have. None: those of its own batch.
+  /// The place where a run goes on: so many steps have taken so many rows, as another batch may have. None: those of its own batch.
   int64_t stepsBefore = 0;
   std::optional<int64_t> samplesBefore;
 };

@@ -10,7 +10,7 @@
 
 namespace hpc {
 
-/// What cannot be written is lost: the run goes on.
+/// The run goes on where a text cannot be written.
 static void writeAll(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t bytes = ::write(descriptor, text.data(), text.size());

@@ -20,7 +20,7 @@ public:
 
   void addOutput(std::string_view text);
   void addErrors(std::string_view text);
-  /// What there is of a last line.
+  /// The beginning of a line whose end has not come.
   void end();
 
   /// "hpc-run: error[io]: ...", all of its lines; "" where none was printed.

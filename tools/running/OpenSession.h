@@ -15,7 +15,7 @@ struct RanksOfProcess {
 /// in this process, there are twice as many threads as cores.
 RanksOfProcess ranksOf(const RunFlags &flags, const plan::Plan &plan, processes::Processes *processes);
 
-/// Where --load names a folder of checkpoints, chooses the one to go on from; its files are checked. All processes call it together, and get the
+/// Chooses the checkpoint to go on from where --load names a folder of them; its files are checked. All processes call it together, and get the
 /// same. Notes are printed by the first process. A folder without any checkpoint leaves --load as it is, and the result is false.
 Expected<bool> findLoad(RunFlags &flags, processes::Processes *processes);
 

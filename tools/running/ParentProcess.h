@@ -1,4 +1,4 @@
-// What a process that --processes has started knows of its parent, and tells it: how far the run is.
+// A process that --processes has started knows its parent, and tells it how far the run is.
 #pragma once
 
 #include "runtime/train/RunObserver.h"

@@ -23,7 +23,7 @@ Status checkStartFlags(const Arguments &arguments, const StartFlags &flags);
 /// Whether this process starts others: the flags say so, and it is not one of those.
 bool startsProcesses(const StartFlags &flags);
 
-/// What the next processes go on from.
+/// The checkpoint from which the next processes go on.
 struct Continuation {
   std::vector<std::string> arguments; ///< as Starting::arguments
   std::string from;                   ///< "" the beginning

@@ -23,7 +23,7 @@ TextFlags readTextFlags(const Arguments &arguments);
 /// Errors for flags that exclude each other. `trains`: steps, not only a loss.
 Status checkTextFlags(const Arguments &arguments, bool trains);
 
-/// Where a run is in its data.
+/// The place of a run in its data.
 struct DataStart {
   int64_t seed = 0;               ///< of the order
   int64_t steps = 0;              ///< done

@@ -25,7 +25,7 @@ Status checkReportFlags(const Arguments &arguments, const ReportFlags &flags);
 std::vector<std::unique_ptr<RunObserver>> makeObservers(const ReportFlags &flags, const std::string &metrics, bool goesOn, int64_t steps,
                                                         const plan::Plan &plan, const StepData &data);
 
-/// What a rank of this machine can do at best, in flops a second, in products of the type that most of the plan's have; measured, which takes a
+/// The peak of a rank on this machine, in flops a second, in products of the type that most of the plan's have; measured, which takes a
 /// fraction of a second. `threads`: of this process's ranks, and of each.
 Expected<double> measurePeak(const plan::Plan &plan, int64_t ranks, int64_t threads);
 

@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t bytesOfAccess = 16;
 constexpr int64_t columnsOfAccess = 8;
 
-/// Where a part begins, and what it has of each dim.
+/// The beginning of a part, and its size in each dim.
 struct Range {
   int64_t row, column, step; ///< of C, of C, of the sum
   int64_t rows, columns, steps;

@@ -1,4 +1,4 @@
-// What the lines of a run need to know about it, and the speed of its steps.
+// Facts about a run for its lines, and the speed of its steps.
 #pragma once
 
 #include "runtime/train/TrainingRun.h"
@@ -10,7 +10,7 @@ namespace hpc {
 /// Writes text as it is, with its own ends of lines.
 using TextSink = std::function<void(const std::string &)>;
 
-/// Of the whole run and all ranks.
+/// Facts about the whole run and all ranks.
 struct RunFacts {
   int64_t steps = 0; ///< in all, those before a checkpoint included
   int64_t ranks = 1;
@@ -32,7 +32,7 @@ public:
     milliseconds += report.milliseconds;
     readerSeconds += report.readerSeconds;
   }
-  /// Of a step, its wait for data included.
+  /// Seconds of a step, its wait for data included.
   double secondsOfStep() const { return milliseconds / 1000 / double(steps); }
   double secondsOfReader() const { return readerSeconds / double(steps); }
   double stepsPerSecond() const { return 1 / secondsOfStep(); }

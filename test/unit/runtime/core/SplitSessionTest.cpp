@@ -102,22 +102,27 @@ TEST(SplitSession, EverySplitComputesTheSame) {
     }
 }
 
-// What is saved comes whole to the process of rank 0, from whatever process holds a piece; the others get nothing. A slice
+/// Lets the plan, and those of its parts, save all stored weights.
+static void saveWeights(Joined &joined) {
+  auto save = [](plan::Plan &plan) {
+    for (plan::Stage &stage : plan.stages)
+      for (plan::Binding &binding : stage.bindings)
+        if (const auto *stored = std::get_if<plan::StoredWeight>(&binding.start)) {
+          binding.saved = plan.weights[size_t(stored->weight)].name;
+          binding.shape = plan.weights[size_t(stored->weight)].shape;
+        }
+  };
+  save(joined.plan);
+  for (plan::Plan &plan : joined.plans)
+    save(plan);
+}
+
+// A saved tensor comes whole to the process of rank 0, from whatever process holds a piece; the others get nothing. A slice
 // that is taken from the wrong rank, or a box with its padding, would show.
 TEST(SplitSession, SavedTensorsAreRead) {
   for (unsigned cuts = 0; cuts < numSplits; ++cuts) {
     Joined joined(cuts);
-    auto save = [](plan::Plan &plan) {
-      for (plan::Stage &stage : plan.stages)
-        for (plan::Binding &binding : stage.bindings)
-          if (const auto *stored = std::get_if<plan::StoredWeight>(&binding.start)) {
-            binding.saved = plan.weights[size_t(stored->weight)].name;
-            binding.shape = plan.weights[size_t(stored->weight)].shape;
-          }
-    };
-    save(joined.plan);
-    for (plan::Plan &plan : joined.plans)
-      save(plan);
+    saveWeights(joined);
     joined.world = std::make_shared<host::World>(joined.plan);
     for (const Status &status : joined.onParts([&](size_t part, Session &session) {
            for (int round = 0; round < 2; ++round)
@@ -146,17 +151,7 @@ TEST(SplitSession, SavedTensorsComeToTheirOwners) {
   std::set<int64_t> owners;
   for (unsigned cuts = 0; cuts < numSplits; ++cuts) {
     Joined joined(cuts);
-    auto save = [](plan::Plan &plan) {
-      for (plan::Stage &stage : plan.stages)
-        for (plan::Binding &binding : stage.bindings)
-          if (const auto *stored = std::get_if<plan::StoredWeight>(&binding.start)) {
-            binding.saved = plan.weights[size_t(stored->weight)].name;
-            binding.shape = plan.weights[size_t(stored->weight)].shape;
-          }
-    };
-    save(joined.plan);
-    for (plan::Plan &plan : joined.plans)
-      save(plan);
+    saveWeights(joined);
     joined.world = std::make_shared<host::World>(joined.plan);
     for (const SavedTensor &tensor : savedTensors(joined.plan))
       owners.insert(tensor.owner);
