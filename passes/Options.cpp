@@ -15,6 +15,9 @@ static void forEachField(Opts &options, Number number, Text text, Real real, Swi
   }
   text("batch_dim", options.batchDim);
   text("tp_layout", options.tpLayout);
+  onOff("sp", options.sp);
+  text("cp_mode", options.cpMode);
+  text("cp_balance", options.cpBalance);
   text("pp_split", options.ppSplit);
   number("pp_chunks", options.ppChunks, 1);
   text("pp_schedule", options.ppSchedule);

@@ -16,6 +16,12 @@ struct Options {
   std::string batchDim;
   /// How the ranks of the tensor axis are arranged (passes/Annotate/LayoutStrategy.h): 1d, 2d, 2d:2x3.
   std::string tpLayout = "1d";
+  /// Whether ranks of the tensor axis share the sequence between products (Korthikanti et al. 2022); with the layout 1d.
+  bool sp = false;
+  /// How attention meets keys of other ranks of the sequence axis: gather, ring or ulysses.
+  std::string cpMode = "gather";
+  /// Which rows a rank of the sequence axis has: zigzag (two intervals, of equal work where attention is causal) or plain.
+  std::string cpBalance = "zigzag";
   /// uniform, balanced, or the number of blocks of every part (a stage has ppChunks of them): "1,2,1".
   std::string ppSplit = "balanced";
   int64_t ppChunks = 1;

@@ -15,6 +15,7 @@ struct ShardingFactor {
   bool isIndex = false;                ///< the op reads global coordinates of it (needs its offset when cut)
   bool isInternal = false; ///< a composite reduces over it though results have it: when cut, partition decomposes
   bool isLookup = false;   ///< an index that is looked up, not walked: nothing reads its padding, whatever is reduced
+  bool isSequence = false; ///< positions of a sequence, which the op mixes: attention's queries and keys
   /// Only sums stay partial: what else is reduced over a cut factor is combined by the op itself.
   bool combinesAtOnce() const { return reduction && reduction != ReduceKind::Sum; }
 };
@@ -45,7 +46,7 @@ struct ShardingRule {
 /// factor; `(hd)` groups factors into one dim (their sizes come from elsewhere in the rule: one of them may be
 /// inferred); UPPER CASE is never cut. Clauses after `;`: `sum|max|min|prod k` (default sum for a letter that no result
 /// has), `linear 0,2` (Product), `linear all 0,1` (Sum), `linear 2 -> 0` (to result 0
-/// alone), `index v`, `lookup v` (an index, too), `internal e`. Asserts on a rule that does not fit the shapes: rules are ours, verifiers run first.
+/// alone), `index v`, `lookup v` (an index, too), `internal e`, `sequence q`. Asserts on a rule that does not fit the shapes: rules are ours, verifiers run first.
 ShardingRule buildRule(StringRef text, ArrayRef<ArrayRef<int64_t>> operands, ArrayRef<ArrayRef<int64_t>> results);
 /// The same, shapes from the op's ranked operand and result types.
 ShardingRule buildRule(StringRef text, Operation *op);

@@ -151,6 +151,8 @@ struct Builder {
       eachLetter([](ShardingFactor &factor) { factor.isIndex = factor.isLookup = true; });
     else if (word == "internal")
       eachLetter([](ShardingFactor &factor) { factor.isInternal = true; });
+    else if (word == "sequence")
+      eachLetter([](ShardingFactor &factor) { factor.isSequence = true; });
     else if (word == "linear") {
       rule.linear.kind = rest.consume_front("all") ? LinearClause::Sum : LinearClause::Product;
       auto [operands, results] = rest.split("->");

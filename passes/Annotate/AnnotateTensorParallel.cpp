@@ -44,7 +44,7 @@ struct AnnotateTensorParallel : impl::AnnotateTensorParallelBase<AnnotateTensorP
     std::vector<std::string> axes;
     llvm::copy_if(mesh.axesOf(dist::AxisRole::Tensor), std::back_inserter(axes),
                   [&](const std::string &axis) { return mesh.size(axis) > 1; });
-    LayoutProgram program{function, mesh, axes, ownAxes(**strategy, dist::AxisRole::Data, mesh),
+    LayoutProgram program{function, mesh, axes, storageAxes(**strategy, mesh),
                           nn::findDependences(function)};
     for (const LayoutSeed &seed : (*strategy)->seeds(program))
       writeSeed(seed, program);

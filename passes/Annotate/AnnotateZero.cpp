@@ -45,15 +45,19 @@ struct ZeroAnnotator {
   /// The dim of a parameter to cut over data: the first that no seed cuts and that gives every rank an element. None
   /// for a vector that is smaller than the latency of a collective in bytes: left uncut, its gradient goes into a
   /// bucket with others. None either for a vector beside tensor axes, which may cut it in propagation.
-  std::optional<size_t> freeDim(Value parameter) const {
+  /// Where a layout stores it in pieces on all dims, the dim whose pieces are cut further.
+  std::optional<size_t> freeDim(Value parameter, const dist::Seed &seed, ArrayRef<std::string> axes) const {
     RankedTensorType type = nn::tensorType(parameter);
     ArrayRef<int64_t> shape = type.getShape();
-    int64_t ranks = mesh.sizeOf(dist::AxisRole::Data);
+    int64_t ranks = ranksOf(axes);
     bool isSmall = type.getNumElements() * elementBytes(type.getElementType()) < plan::Machine().bytesOfLatency();
     if (shape.size() < 2 && (isSmall || mesh.sizeOf(dist::AxisRole::Tensor) > 1))
       return std::nullopt;
     for (size_t dim = 0; dim < shape.size(); ++dim)
       if (shape[dim] >= ranks && !isCutFurtherOn(parameter, unsigned(dim)))
+        return dim;
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      if (dist::SubDim *pieces = piecesOf(const_cast<dist::Seed &>(seed), dim); pieces && pieces->size >= ranks * ranksOf(pieces->axes))
         return dim;
     return std::nullopt;
   }
@@ -70,8 +74,24 @@ struct ZeroAnnotator {
     return dist::seedOf(value).value_or(open);
   }
 
-  void cut(dist::Seed &seed, size_t dim) const {
-    seed.sharding.dims[dim].front().axes = dataAxes;
+  int64_t ranksOf(ArrayRef<std::string> axes) const {
+    int64_t ranks = 1;
+    for (const std::string &axis : axes)
+      ranks *= mesh.size(axis);
+    return ranks;
+  }
+
+  /// The sub-dim that a layout cuts into stored pieces.
+  dist::SubDim *piecesOf(dist::Seed &seed, size_t dim) const {
+    for (dist::SubDim &sub : seed.sharding.dims[dim])
+      if (!dist::rowAxesOf(sub.axes, mesh).empty())
+        return &sub;
+    return nullptr;
+  }
+
+  void cut(dist::Seed &seed, size_t dim, ArrayRef<std::string> axes) const {
+    dist::SubDim *pieces = piecesOf(seed, dim);
+    llvm::append_range(pieces ? pieces->axes : seed.sharding.dims[dim].front().axes, axes);
     seed.open[dim] = false;
   }
 
@@ -84,24 +104,31 @@ struct ZeroAnnotator {
     dist::Seed ofState = seed;
     ofState.priority = dist::Seed().priority; // a default, though the parameter may be cut by the user
     ofState.origin = dist::Seed().origin;
-    // The user's own cut over data, or that of level 3 for another state: an axis cuts one dim only.
-    if (!dist::axesWithRole(dist::cutAxes(seed.sharding), mesh, dist::AxisRole::Data).empty())
+    // What the layout, the user or level 3 for another state has cut stays; an axis cuts one dim only.
+    std::vector<std::string> stored = dist::rowAxesOf(dist::cutAxes(seed.sharding), mesh), axes;
+    llvm::copy_if(dataAxes, std::back_inserter(axes), [&](const std::string &axis) { return !llvm::is_contained(stored, axis); });
+    if (!stored.empty() && (level == 0 || seed.isBinding() || axes.empty()))
       return dist::setSeed(state, ofState);
+    if (level == 0)
+      return;
     // The first of several states decides.
     auto [choice, isNew] = chosen.try_emplace(parameter.getName().str());
     if (isNew)
-      choice->second = freeDim(parameter.getResult());
+      choice->second = freeDim(parameter.getResult(), seed, axes);
     std::optional<size_t> dim = choice->second;
-    if (!dim)
+    if (!dim) {
+      if (!stored.empty())
+        dist::setSeed(state, ofState);
       return;
-    cut(ofState, *dim);
+    }
+    cut(ofState, *dim, axes);
     dist::setSeed(state, ofState);
     for (nn::ParameterOp op : ops) {
-      dist::Seed stored = seedOrOpen(op.getResult());
+      dist::Seed kept = seedOrOpen(op.getResult());
       if (level == 3)
-        cut(stored, *dim);
-      stored.open[*dim] = false; // below 3: stored whole over data, even if its states are cut
-      dist::setSeed(op.getResult(), stored);
+        cut(kept, *dim, axes);
+      kept.open[*dim] = false; // below 3: stored whole over data, even if its states are cut
+      dist::setSeed(op.getResult(), kept);
     }
   }
 
@@ -120,11 +147,11 @@ struct AnnotateZero : impl::AnnotateZeroBase<AnnotateZero> {
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     dist::Mesh mesh = dist::meshOf(getOperation());
     std::vector<std::string> axes;
-    llvm::copy_if(mesh.axesOf(dist::AxisRole::Data), std::back_inserter(axes),
+    llvm::copy_if(mesh.rowAxes(), std::back_inserter(axes),
                   [&](const std::string &axis) { return mesh.size(axis) > 1; });
-    if (!function || level == 0)
+    if (!function)
       return;
-    if (axes.empty()) {
+    if (axes.empty() && level > 0) {
       mlir::emitRemark(function.getLoc()) << "--zero=" << std::to_string(level) << " cuts what data parallel ranks hold alike, and there is one such rank: nothing is cut; "
                                           << "add --dp=N, or leave it out";
       return;

@@ -15,7 +15,8 @@ std::vector<LayoutSeed> twoDimensional(const LayoutProgram &program);
 static ArrayRef<LayoutStrategy> layoutStrategies() {
   static const std::vector<LayoutStrategy> strategies = {
       {"1d", {}, oneDimensional},
-      {"2d", {{"x", dist::AxisRole::Data}, {"y", dist::AxisRole::Tensor}}, twoDimensional},
+      {"2d", {{"x", dist::AxisRole::Data, true}, {"y", dist::AxisRole::Tensor}}, twoDimensional},
+      {"2.5d", {{"x", dist::AxisRole::Data, true}, {"y", dist::AxisRole::Tensor}, {"z", dist::AxisRole::Data}}, twoDimensional},
   };
   return strategies;
 }
@@ -102,10 +103,10 @@ Expected<dist::Mesh> arrangeTensorAxis(const dist::Mesh &mesh, StringRef layout)
   return arranged;
 }
 
-std::vector<std::string> ownAxes(const LayoutStrategy &strategy, dist::AxisRole role, const dist::Mesh &mesh) {
+std::vector<std::string> storageAxes(const LayoutStrategy &strategy, const dist::Mesh &mesh) {
   std::vector<std::string> names;
   for (const LayoutStrategy::Axis &axis : strategy.axes)
-    if (axis.role == role && mesh.size(ownName(axis)) > 1)
+    if (axis.storesPieces && mesh.size(ownName(axis)) > 1)
       names.push_back(ownName(axis));
   return names;
 }

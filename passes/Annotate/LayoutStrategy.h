@@ -26,7 +26,7 @@ struct LayoutProgram {
   dist::Mesh mesh;
   // Axes of more than one rank, outermost first.
   std::vector<std::string> axes;    ///< of role tensor
-  std::vector<std::string> rowAxes; ///< the strategy's own of role data: they cut batches, and may cut stored weights
+  std::vector<std::string> storageAxes; ///< the strategy's own whose ranks have other rows, and store weights in pieces
   nn::Dependences dependences;
 
   /// Ranks of some axes.
@@ -41,6 +41,7 @@ struct LayoutStrategy {
   struct Axis {
     const char *name;
     dist::AxisRole role;
+    bool storesPieces = false; ///< its ranks have other rows, and each stores a piece of a weight
   };
   const char *name;
   std::vector<Axis> axes; ///< that take the place of the tensor axis, outermost first: x of tp is the axis tp.x
@@ -55,8 +56,8 @@ Expected<const LayoutStrategy *> findLayout(StringRef layout);
 /// given, and equal ones do not either.
 Expected<dist::Mesh> arrangeTensorAxis(const dist::Mesh &mesh, StringRef layout);
 
-/// The names of a strategy's axes in a mesh that have the role and more than one rank.
-std::vector<std::string> ownAxes(const LayoutStrategy &strategy, dist::AxisRole role, const dist::Mesh &mesh);
+/// The names of a strategy's axes in a mesh that store pieces of weights and have more than one rank.
+std::vector<std::string> storageAxes(const LayoutStrategy &strategy, const dist::Mesh &mesh);
 
 /// The sharding of a dim of `size` elements.
 dist::DimSharding dimSharding(int64_t size, const DimCut &cut);

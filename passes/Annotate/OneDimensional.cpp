@@ -32,7 +32,7 @@ static bool paysByRows(const WeightLookup &lookup, const LayoutProgram &program)
   auto bytes = [](Value value) {
     return nn::tensorType(value).getNumElements() * elementBytes(nn::tensorType(value).getElementType());
   };
-  int64_t batchCuts = program.mesh.sizeOf(dist::AxisRole::Time) * program.mesh.sizeOf(dist::AxisRole::Data);
+  int64_t batchCuts = program.mesh.sizeOf(dist::AxisRole::Time) * program.mesh.rowRanks();
   return bytes(lookup.table) >= 2 * bytes(lookup.op->getResult(0)) / batchCuts; // both times (k - 1) / k
 }
 

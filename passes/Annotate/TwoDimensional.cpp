@@ -30,8 +30,8 @@ struct TwoDimensional {
     LayoutSeed seed{weight, {}};
     if (!program.axes.empty())
       seed.cuts.push_back({dim, piece, program.axes});
-    if (rows != dim && !program.rowAxes.empty() && nn::shapeOf(weight)[rows] >= program.ranksOf(program.rowAxes))
-      seed.cuts.push_back({rows, allOf(weight, rows), program.rowAxes});
+    if (rows != dim && !program.storageAxes.empty() && nn::shapeOf(weight)[rows] >= program.ranksOf(program.storageAxes))
+      seed.cuts.push_back({rows, allOf(weight, rows), program.storageAxes});
     if (!seed.cuts.empty())
       seeds.push_back(seed);
   }

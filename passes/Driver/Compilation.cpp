@@ -73,8 +73,6 @@ Status Compilation::takeSpec() {
   Expected<dist::Mesh> arranged = arrangeTensorAxis(*degrees, request.options.tpLayout);
   HPC_RETURN_IF_ERROR(arranged.status());
   const std::string flag = "--tp-layout=" + request.options.tpLayout;
-  if (!(*arranged == *degrees) && request.options.trains())
-    return Status::error(ErrorKind::Usage, flag + " is for inference so far, and --train asks for gradients; use --tp-layout=1d");
   if (!(*arranged == *degrees) && request.keepsChoices)
     return Status::error(ErrorKind::Usage, flag + " has axes of its own, which --write-spec and --write-onnx-annotations do not "
                                                   "write so far; leave them out, or use --tp-layout=1d");

@@ -130,7 +130,7 @@ private:
   std::optional<Sharding> scatteredFirst(const Sharding &from, const Sharding &to) const {
     AxisNames cut = cutAxes(to);
     auto isScattered = [&](const std::string &axis) {
-      return mesh.hasRole(axis, AxisRole::Data) && llvm::is_contained(cut, axis);
+      return !rowAxesOf({axis}, mesh).empty() && llvm::is_contained(cut, axis);
     };
     bool endsTime = llvm::any_of(axesWithRole(from.partial, mesh, AxisRole::Time),
                                  [&](const std::string &axis) { return !llvm::is_contained(to.partial, axis); });
@@ -183,7 +183,11 @@ struct InsertReshards : impl::InsertReshardsBase<InsertReshards> {
     if (!function)
       return;
     Mesh mesh = meshOf(function);
-    Resharder resharder(mesh, zero);
+    // A layout that stores parameters in pieces treats them as level 3 does.
+    bool storesPieces = llvm::any_of(function.front().getOps<nn::ParameterOp>(), [&](nn::ParameterOp op) {
+      return !rowAxesOf(cutAxes(shardingOf(op.getResult())), mesh).empty();
+    });
+    Resharder resharder(mesh, storesPieces ? 3 : int64_t(zero));
     // 1. Reshards of earlier passes become wants, so that equal ones are shared.
     SmallVector<ReshardOp> earlier(function.front().getOps<ReshardOp>());
     DenseMap<OpOperand *, Sharding> fixed;

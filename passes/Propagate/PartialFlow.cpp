@@ -52,7 +52,7 @@ void Propagation::choosePassing(OpState &state) {
 AxisNames Propagation::uncutTerms(OpState &state, ArrayRef<AxisNames> partials) const {
   AxisNames ranks, taken;
   if (addsUp(state) && !partials.empty())
-    ranks = axesWithRole(partials.front(), mesh, AxisRole::Data);
+    ranks = rowAxesOf(partials.front(), mesh);
   for (const AxisNames &partial : partials)
     ranks = without(ranks, without(ranks, partial));
   for (auto [factor, cut] : llvm::enumerate(state.sharding.factors)) {

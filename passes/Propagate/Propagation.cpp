@@ -75,7 +75,7 @@ Sharding Propagation::usedSharding(Value value) const {
   auto source = sourceIndex.find(value);
   if (source == sourceIndex.end() || sources[source->second].kind != SourceState::Kept)
     return shardingOf(value);
-  return withoutRole(sources[source->second].sharding, mesh, AxisRole::Data);
+  return withoutRows(sources[source->second].sharding, mesh);
 }
 
 Sharding Propagation::returnedSharding(unsigned result) const {

@@ -102,6 +102,9 @@ Status readRequest(const Arguments &arguments, bool trains, CompileRequest &requ
   request.devices = arguments.whole("devices");
   options.batchDim = arguments.text("batch-dim");
   options.tpLayout = arguments.text("tp-layout");
+  options.sp = arguments.has("sp");
+  options.cpMode = arguments.text("cp-mode");
+  options.cpBalance = arguments.text("cp-balance");
   options.ppSplit = arguments.text("pp-split");
   options.ppChunks = *arguments.whole("pp-chunks");
   options.ppSchedule = arguments.text("pp-schedule");

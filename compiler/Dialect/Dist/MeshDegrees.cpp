@@ -6,8 +6,9 @@ namespace hpc::dist {
 const std::vector<AxisKind> &axisKinds() {
   static const std::vector<AxisKind> kinds = {
       {"mb", AxisRole::Time, "micro-batches", "Number of pieces that a batch is cut into (default: 1)"},
-      {"dp", AxisRole::Data, "dp", "Degree of data parallelism (default: devices / (tp * pp))"},
+      {"dp", AxisRole::Data, "dp", "Degree of data parallelism (default: devices / (tp * cp * pp))"},
       {"pp", AxisRole::Pipeline, "pp", "Number of pipeline stages (default: 1)"},
+      {"cp", AxisRole::Sequence, "cp", "Degree of context parallelism: ranks that share each sequence (default: 1)"},
       {"tp", AxisRole::Tensor, "tp", "Degree of tensor parallelism (default: 1)"},
   };
   return kinds;

@@ -44,6 +44,22 @@ std::vector<std::string> Mesh::axesOf(AxisRole role) const {
   return names;
 }
 
+std::vector<std::string> Mesh::rowAxes() const {
+  std::vector<std::string> names;
+  for (const Axis &axis : axes)
+    if (cutsRows(axis.role))
+      names.push_back(axis.name);
+  return names;
+}
+
+int64_t Mesh::rowRanks() const {
+  int64_t ranks = 1;
+  for (const Axis &axis : axes)
+    if (cutsRows(axis.role))
+      ranks *= axis.size;
+  return ranks;
+}
+
 bool Mesh::hasRole(std::string_view axis, AxisRole role) const {
   int i = index(axis);
   return i >= 0 && axes[i].role == role;
@@ -123,10 +139,18 @@ std::vector<std::string> axesWithRole(const std::vector<std::string> &axes, cons
   return result;
 }
 
-bool cutsBatch(const std::vector<std::string> &axes, const Mesh &mesh) {
-  return std::any_of(axes.begin(), axes.end(), [&](const std::string &axis) {
-    return mesh.hasRole(axis, AxisRole::Time) || mesh.hasRole(axis, AxisRole::Data);
+bool cutsRows(AxisRole role) { return role == AxisRole::Data || role == AxisRole::Sequence; }
+
+std::vector<std::string> rowAxesOf(const std::vector<std::string> &axes, const Mesh &mesh) {
+  std::vector<std::string> result;
+  std::copy_if(axes.begin(), axes.end(), std::back_inserter(result), [&](const std::string &axis) {
+    return mesh.index(axis) >= 0 && cutsRows(mesh.axes[size_t(mesh.index(axis))].role);
   });
+  return result;
+}
+
+bool cutsBatch(const std::vector<std::string> &axes, const Mesh &mesh) {
+  return !axesWithRole(axes, mesh, AxisRole::Time).empty() || !rowAxesOf(axes, mesh).empty();
 }
 
 bool isPerMicroBatch(const Sharding &sharding, const Mesh &mesh) {
@@ -134,12 +158,11 @@ bool isPerMicroBatch(const Sharding &sharding, const Mesh &mesh) {
          !axesWithRole(sharding.partial, mesh, AxisRole::Time).empty();
 }
 
-Sharding withoutRole(const Sharding &sharding, const Mesh &mesh, AxisRole role) {
+Sharding withoutRows(const Sharding &sharding, const Mesh &mesh) {
   Sharding result = sharding;
   auto drop = [&](std::vector<std::string> &axes) {
-    axes.erase(std::remove_if(axes.begin(), axes.end(),
-                              [&](const std::string &axis) { return mesh.hasRole(axis, role); }),
-               axes.end());
+    for (const std::string &rows : rowAxesOf(axes, mesh))
+      axes.erase(std::find(axes.begin(), axes.end(), rows));
   };
   for (DimSharding &dim : result.dims)
     for (SubDim &sub : dim)

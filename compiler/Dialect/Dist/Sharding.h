@@ -17,9 +17,9 @@ namespace hpc::dist {
 /// What an axis is for. Passes ask the role, never the name.
 enum class AxisRole {
   Time,     ///< micro-batches: the coordinate is time, so only sums cross it (`accumulate`)
-  Data,     ///< cuts the batch; parameters are whole over it in use, and may be cut over it in storage
+  Data,     ///< cuts rows, of the batch first; parameters are whole over it in use, and may be cut over it in storage
   Tensor,   ///< cuts weights
-  Sequence, ///< cuts the sequence dim of activations
+  Sequence, ///< cuts rows, of the sequence alone; as data in all else
   Pipeline, ///< stages
 };
 /// "time", "data", ...
@@ -38,6 +38,9 @@ struct Mesh {
   };
   std::vector<Axis> axes;
 
+  /// Names of the axes whose ranks have other rows, in the mesh's order, and the product of their sizes.
+  std::vector<std::string> rowAxes() const;
+  int64_t rowRanks() const;
   /// Names of the axes of a role, in the mesh's order.
   std::vector<std::string> axesOf(AxisRole role) const;
   /// Whether the mesh has the axis, and it has the role.
@@ -96,13 +99,17 @@ bool isCut(const DimSharding &dim);
 bool isReplicated(const Sharding &sharding);
 /// `axes` of the list that have the role.
 std::vector<std::string> axesWithRole(const std::vector<std::string> &axes, const Mesh &mesh, AxisRole role);
-/// Whether an axis is of those that cut a batch: time or data.
+/// Whether ranks along an axis of the role have other rows: data and sequence.
+bool cutsRows(AxisRole role);
+/// `axes` of the list whose ranks have other rows.
+std::vector<std::string> rowAxesOf(const std::vector<std::string> &axes, const Mesh &mesh);
+/// Whether an axis is of those that cut rows or a batch: time, data or sequence.
 bool cutsBatch(const std::vector<std::string> &axes, const Mesh &mesh);
 /// Whether the value is cut or partial over time: there is one of it in every micro-batch, else one in every step.
 bool isPerMicroBatch(const Sharding &sharding, const Mesh &mesh);
-/// The sharding without the axes of a role, in normal form: how a parameter is used is how it is stored, whole over
-/// data.
-Sharding withoutRole(const Sharding &sharding, const Mesh &mesh, AxisRole role);
+/// The sharding without the axes whose ranks have other rows, in normal form: how a parameter is used is how it is
+/// stored, whole over these.
+Sharding withoutRows(const Sharding &sharding, const Mesh &mesh);
 /// Errors: an axis that the mesh lacks, an axis used twice (cut or partial), a size < 0. `shape` must be the global
 /// shape.
 Status verify(const Sharding &sharding, const std::vector<int64_t> &shape, const Mesh &mesh);

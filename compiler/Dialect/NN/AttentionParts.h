@@ -31,7 +31,7 @@ template <typename Op> std::string attentionRuleText(Op op, StringRef operands, 
     if (ofScores)
       text += ",b(gr)qK";
   text.append(op.getRandom().size() + op.getQueryStart().size() + op.getKeyStart().size(), ','); // of rank 0
-  text += results;
+  text += results.str() + "; sequence qK";
   // A query's position decides what it sees, and with dropout what it drops.
   std::string indices = op.getRandom().empty() ? "" : "bgr";
   if (op.getCausalOffset() || !op.getRandom().empty())

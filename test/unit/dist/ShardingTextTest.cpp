@@ -98,5 +98,5 @@ TEST(ShardingText, Roles) {
   EXPECT_TRUE(isPerMicroBatch(*parseSharding("[4@mb] partial{dp}"), mesh));
   EXPECT_FALSE(isPerMicroBatch(*parseSharding("[4@tp] partial{mb}"), mesh));
   // Use is storage without what cuts over data.
-  EXPECT_EQ(toString(withoutRole(*parseSharding("[8@(mb, tp), 6@row]"), mesh, AxisRole::Data)), "[8@mb, 6@row]");
+  EXPECT_EQ(toString(withoutRows(*parseSharding("[8@(mb, tp), 6@row]"), mesh)), "[8@mb, 6@row]");
 }

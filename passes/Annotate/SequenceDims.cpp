@@ -1,0 +1,85 @@
+// Queries go first: a mask of scores has a dim of queries and one of keys, and only the first can be cut.
+#include "passes/Annotate/SequenceDims.h"
+
+namespace hpc {
+
+void SequenceDims::start(Value value, unsigned dim, Piece piece) {
+  if (!dependences.lookup(value).isWeight() && places.insert({value, Place{dim, piece}}).second)
+    open.push_back(value);
+}
+
+/// The place of a factor in a dim, whose last factor is the fastest.
+static SequenceDims::Place placeOf(const ShardingRule &rule, ArrayRef<int> factors, int factor, unsigned dim) {
+  SequenceDims::Place place{dim, {1, rule.factors[factor].size}};
+  for (int other : llvm::reverse(factors)) {
+    if (other == factor)
+      break;
+    place.piece.inner *= rule.factors[other].size;
+  }
+  return place;
+}
+
+/// From a place of one of an op's values to those of its other values.
+void SequenceDims::follow(Operation *op, bool fromOperand, unsigned number, Place place) {
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!ruled)
+    return;
+  ShardingRule rule = ruled.getShardingRule();
+  auto &dims = fromOperand ? rule.operands[number] : rule.results[number];
+  for (int factor : dims[place.dim]) {
+    if (!rule.factors[factor].canCut || !(placeOf(rule, dims[place.dim], factor, place.dim).piece == place.piece))
+      continue;
+    auto startAll = [&](auto values, auto &allDims) {
+      for (auto [value, valueDims] : llvm::zip(values, allDims))
+        for (auto [dim, factors] : llvm::enumerate(valueDims))
+          if (llvm::is_contained(factors, factor))
+            start(value, unsigned(dim), placeOf(rule, factors, factor, unsigned(dim)).piece);
+    };
+    startAll(op->getOperands(), rule.operands);
+    startAll(op->getResults(), rule.results);
+  }
+}
+
+void SequenceDims::flow() {
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    Place place = places.lookup(value);
+    if (Operation *op = value.getDefiningOp())
+      follow(op, /*fromOperand=*/false, cast<OpResult>(value).getResultNumber(), place);
+    for (OpOperand &use : value.getUses())
+      follow(use.getOwner(), /*fromOperand=*/true, use.getOperandNumber(), place);
+  }
+}
+
+SequenceDims::SequenceDims(func::FuncOp function) : dependences(nn::findDependences(function)) {
+  for (bool isCuttable : {true, false})
+    for (Operation &op : function.getBody().front()) {
+      auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+      if (!ruled)
+        continue;
+      ShardingRule rule = ruled.getShardingRule();
+      for (auto [operand, dims] : llvm::zip(op.getOperands(), rule.operands))
+        for (auto [dim, factors] : llvm::enumerate(dims))
+          if (factors.size() == 1 && rule.factors[factors[0]].isSequence && rule.factors[factors[0]].canCut == isCuttable)
+            start(operand, unsigned(dim), {1, rule.factors[factors[0]].size});
+      flow();
+    }
+  for (Operation &op : function.getBody().front()) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    if (!ruled || op.getNumResults() == 0)
+      continue;
+    ShardingRule rule = ruled.getShardingRule();
+    auto takesWhole = [&](auto values, auto &allDims) {
+      return llvm::any_of(llvm::zip(values, allDims), [&](auto each) {
+        auto place = of(std::get<0>(each));
+        return place && llvm::any_of(std::get<1>(each)[place->dim], [&](int factor) {
+                 return !rule.factors[factor].canCut && !rule.factors[factor].isSequence;
+               });
+      });
+    };
+    if (takesWhole(op.getOperands(), rule.operands) && takesWhole(op.getResults(), rule.results))
+      found.push_back(&op);
+  }
+}
+
+} // namespace hpc

@@ -1,0 +1,41 @@
+// Where the sequence goes in a program: the dims whose elements are positions of it, found from the ops that mix positions
+// (factors that a rule marks as a sequence), forward and backward through all ops that take each position by itself.
+#pragma once
+
+#include "passes/Annotate/DimTrace.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace hpc {
+
+class SequenceDims {
+public:
+  struct Place {
+    unsigned dim = 0;
+    Piece piece; ///< the positions, as digits of the dim's index: all of it, unless the dim holds other dims too
+  };
+
+  explicit SequenceDims(func::FuncOp function);
+
+  /// The first dim of a value that has the positions; nullopt for a value without any, a weight too.
+  std::optional<Place> of(Value value) const {
+    auto found = places.find(value);
+    return found == places.end() ? std::nullopt : std::optional(found->second);
+  }
+  /// All values with positions, as they were found.
+  const llvm::MapVector<Value, Place> &all() const { return places; }
+  /// Ops beside those marked that read and give positions, and need all of them at once: scans and windows over time.
+  ArrayRef<Operation *> mixers() const { return found; }
+
+private:
+  void start(Value value, unsigned dim, Piece piece);
+  void follow(Operation *op, bool fromOperand, unsigned number, Place place);
+  void flow();
+
+  llvm::MapVector<Value, Place> places;
+  SmallVector<Value> open;
+  SmallVector<Operation *> found;
+  nn::Dependences dependences;
+};
+
+} // namespace hpc
