@@ -24,8 +24,8 @@ Column makeEverywhere() {
   add<nn::FusedOp>(column, Provider::Generated);
   add<nn::ParameterOp, nn::ConstantOp>(column, Provider::Storage);
   add<nn::ReshapeOp, dist::FillTailOp>(column, Provider::Alias);
-  add<dist::AllReduceOp, dist::PermuteOp, dist::RawAllGatherOp, dist::RawReduceScatterOp, dist::RawAllToAllOp>(
-      column, Provider::Collective);
+  add<dist::AllReduceOp, dist::PermuteOp, dist::RawAllGatherOp, dist::RawReduceScatterOp, dist::RawAllToAllOp,
+      dist::RawPermuteOp>(column, Provider::Collective);
   add<dist::AccumulateOp>(column, Provider::Time);
   add<ModuleOp, func::FuncOp, func::ReturnOp, pipe::StageOp, pipe::YieldOp, pipe::TransferOp>(column,
                                                                                                 Provider::Structure);

@@ -130,6 +130,15 @@ static Boxes moveBlocks(Operation *op, StringRef axis, const LocalTensors &opera
   return results;
 }
 
+/// Whole operands change places along one axis.
+static Boxes permute(dist::RawPermuteOp op, const LocalTensors &operand, const Mesh &mesh) {
+  Boxes results;
+  MeshGroups groups(mesh, {op.getAxis().str()});
+  for (int64_t c = 0; c < mesh.numCoordinates(); ++c)
+    results.push_back(std::make_shared<Tensor>(*operand[groups.of(c)[op.sourceOf(mesh, mesh.coordinate(c))]]));
+  return results;
+}
+
 Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const Mesh &mesh) {
   auto step = [&](auto step, ArrayRef<std::string> axes, bool isSum = false) {
     return exchange(step, operand, mesh, step.getBefore().getValue(), step.getAfter().getValue(), axes, isSum);
@@ -158,6 +167,8 @@ Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const 
     return moveBlocks(allToAll, allToAll.getAxis(), operand, mesh, mesh.size(allToAll.getAxis().str()),
                       mesh.size(allToAll.getAxis().str()),
                       [](int64_t member, int64_t own) { return BlockMove{own, member}; });
+  if (auto permuteOp = dyn_cast<dist::RawPermuteOp>(op))
+    return permute(permuteOp, operand, mesh);
   if (auto fill = dyn_cast<dist::FillTailOp>(op))
     return fillTail(fill, operand, mesh);
   if (auto offsetOp = dyn_cast<dist::OffsetOp>(op))

@@ -324,7 +324,8 @@ bool isInterpreted(OperationName name) {
                                      dist::OffsetOp::getOperationName(),
                                      dist::RawAllGatherOp::getOperationName(),
                                      dist::RawReduceScatterOp::getOperationName(),
-                                     dist::RawAllToAllOp::getOperationName()};
+                                     dist::RawAllToAllOp::getOperationName(),
+                                     dist::RawPermuteOp::getOperationName()};
   return isEvaluated(name) || llvm::is_contained(runOps, name.getStringRef());
 }
 

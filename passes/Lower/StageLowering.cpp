@@ -449,7 +449,8 @@ Status StageLowering::lowerCollective(CollectiveOpInterface op) {
     addResult(result);
   collective.dst = place(result);
   if (collective.kind == CollectiveKind::Permute)
-    collective.source = tables.permuteSource(*op.getStep());
+    collective.source = op.getStep() ? tables.permuteSource(*op.getStep())
+                                     : tables.permuteSource(cast<dist::RawPermuteOp>(op.getOperation()));
   collective.reason = reasonOf(op);
   emit(std::move(collective), nodeName(op->getLoc()));
   return Status::success();

@@ -115,4 +115,11 @@ plan::ByCoord Tables::permuteSource(const dist::ReshardStep &step) const {
   });
 }
 
+plan::ByCoord Tables::permuteSource(dist::RawPermuteOp op) const {
+  std::vector<std::string> along = {op.getAxis().str()};
+  if (op.getSkew())
+    along.push_back(op.getSkew()->str());
+  return table(along, [&](const std::vector<int64_t> &at) { return op.sourceOf(fullMesh, at); });
+}
+
 } // namespace hpc

@@ -2,7 +2,7 @@
 // others, in the mesh's order, are the coordinate within a stage.
 #pragma once
 
-#include "compiler/Dialect/Dist/Sharding.h"
+#include "compiler/Dialect/Dist/Dist.h"
 #include "runtime/plan/Plan.h"
 
 #include <functional>
@@ -30,6 +30,7 @@ public:
   plan::ByCoord owner(const dist::Sharding &sharding, bool atEnd = false) const;
   /// The position in the group of the rank that a permute takes a box from (dist::permuteSource).
   plan::ByCoord permuteSource(const dist::ReshardStep &step) const;
+  plan::ByCoord permuteSource(dist::RawPermuteOp op) const;
 
 private:
   std::vector<std::string> allAxes() const;

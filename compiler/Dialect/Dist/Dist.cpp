@@ -259,5 +259,21 @@ LogicalResult RawAllToAllOp::verify() {
     return emitOpError("(C1) result type ") << type << " has no dim of blocks";
   return verifyRaw(*this, getAxis(), getOperand(), type.getShape().drop_front());
 }
+LogicalResult RawPermuteOp::verify() {
+  auto from = cast<RankedTensorType>(getOperand().getType()), to = cast<RankedTensorType>(getResult().getType());
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError("(C1) operand ") << from << " and result " << to << " must have one shape and element type";
+  const Mesh mesh = meshOf(*this);
+  if (getSkew() && (*getSkew() == getAxis() || mesh.index(getSkew()->str()) < 0))
+    return emitOpError("(C2) skew '") << *getSkew() << "' must be another axis of the mesh '" << toString(mesh)
+                                      << "' than '" << getAxis() << "'";
+  return success();
+}
+int64_t RawPermuteOp::sourceOf(const Mesh &mesh, const std::vector<int64_t> &coordinate) {
+  auto along = [&](StringRef axis) { return mesh.index(axis.str()) < 0 ? 0 : coordinate[size_t(mesh.index(axis.str()))]; };
+  const int64_t ranks = mesh.size(getAxis().str());
+  const int64_t place = along(getAxis()) + int64_t(getShift()) % ranks + (getSkew() ? along(*getSkew()) : 0);
+  return (place % ranks + ranks) % ranks;
+}
 
 } // namespace hpc::dist

@@ -120,8 +120,8 @@ def Dist_SliceOp : Dist_Step<"slice", "Slice", "getAxisAttr()", "::std::nullopt"
 }
 
 /// The plan's collectives as they stand: contiguous blocks, no shardings. `hpc-pack-collectives` makes them, with nn views round them.
-class Dist_Raw<string mnemonic, string kind, string reduction = "::std::nullopt"> : Dist_Op<mnemonic, [Pure, CollectiveOpInterface]> {
-  let arguments = (ins AnyRankedTensor:$operand, StrAttr:$axis, OptionalAttr<StrAttr>:$cause, OptionalAttr<StrAttr>:$avoid);
+class Dist_Raw<string mnemonic, string kind, string reduction = "::std::nullopt", dag extra = (ins), code more = ""> : Dist_Op<mnemonic, [Pure, CollectiveOpInterface]> {
+  let arguments = !con((ins AnyRankedTensor:$operand, StrAttr:$axis, OptionalAttr<StrAttr>:$cause, OptionalAttr<StrAttr>:$avoid), extra);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
   let extraClassDeclaration = [{
@@ -129,7 +129,7 @@ class Dist_Raw<string mnemonic, string kind, string reduction = "::std::nullopt"
     ::std::vector<::std::string> getGroup() { return ::hpc::dist::axesOf(getAxisAttr()); }
     ::std::optional<::hpc::ReduceKind> getReduction() { return }] # reduction # [{; }
     ::std::optional<::hpc::dist::ReshardStep> getStep() { return ::std::nullopt; }
-  }];
+  }] # more;
   let hasVerifier = 1;
 }
 def Dist_RawAllGatherOp : Dist_Raw<"raw_all_gather", "AllGather"> {
@@ -143,6 +143,19 @@ def Dist_RawReduceScatterOp : Dist_Raw<"raw_reduce_scatter", "ReduceScatter", ":
 def Dist_RawAllToAllOp : Dist_Raw<"raw_all_to_all", "AllToAll"> {
   let summary = "block j of the result is the block at this rank's coordinate of rank j's operand: [k, ...] -> [k, ...]";
   let description = "result[j, ...] = operand_j[my coordinate, ...]. Constraints: (C1) operand and result have one shape, whose first dim is k.";
+}
+def Dist_RawPermuteOp : Dist_Raw<"raw_permute", "Permute", "::std::nullopt", (ins I64Attr:$shift, OptionalAttr<StrAttr>:$skew), [{
+    /// The coordinate along the axis of the rank from which the rank at `coordinate` takes.
+    int64_t sourceOf(const ::hpc::dist::Mesh &mesh, const ::std::vector<int64_t> &coordinate);
+  }]> {
+  let summary = "the operand of another rank along `axis`: `shift` further, in a ring";
+  let description = [{
+    result = operand of coordinate (mine + shift + my coordinate along `skew`) modulo k, the size of `axis`. Without `skew` all ranks take from as far.
+
+        %1 = dist.raw_permute %0 {axis = "cp", shift = 1 : i64} : tensor<4x252xf32> -> tensor<4x252xf32>
+
+    Constraints: (C1) operand and result have one shape and element type. (C2) `skew` is another axis of the mesh.
+  }];
 }
 
 def Dist_FillTailOp : Dist_Op<"fill_tail", [Pure, StructureOpInterface, HPC_Structure<"Elementwise", "Cheap">]> {

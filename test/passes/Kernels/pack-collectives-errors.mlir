@@ -20,3 +20,25 @@ func.func @main(%x: tensor<12xf32>) -> tensor<3x12xf32> {
   return %0 : tensor<3x12xf32>
 }
 }
+
+// -----
+
+// A box of another shape has no place for what arrives.
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+func.func @main(%x: tensor<12xf32>) -> tensor<6xf32> {
+  // expected-error @+1 {{(C1) operand 'tensor<12xf32>' and result 'tensor<6xf32>' must have one shape and element type}}
+  %0 = dist.raw_permute %x {axis = "tp", shift = 1 : i64} : tensor<12xf32> -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}
+}
+
+// -----
+
+// A skew along an axis that is not there, or along the ring itself, would be no skew, or no exchange of places.
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+func.func @main(%x: tensor<12xf32>) -> (tensor<12xf32>, tensor<12xf32>) {
+  // expected-error @+1 {{(C2) skew 'tp' must be another axis of the mesh 'tp=2:tensor' than 'tp'}}
+  %0 = dist.raw_permute %x {axis = "tp", shift = 1 : i64, skew = "tp"} : tensor<12xf32> -> tensor<12xf32>
+  return %0, %0 : tensor<12xf32>, tensor<12xf32>
+}
+}

@@ -304,6 +304,23 @@ TEST_F(CollectiveTest, blockCollectives) {
   EXPECT_THAT((*results)[2].floats, ElementsAre(3, 4, 3, 4));
 }
 
+// By hand: the rank at x takes from x + shift, and with a skew from x + shift + y, in a ring of three.
+TEST_F(CollectiveTest, operandsMoveAlongARing) {
+  std::string body = R"(
+    #r = #dist.sharding<"[6@(x, y)]">
+    func.func @main(%x: tensor<1xi64, #r>) -> (tensor<1xi64, #r>, tensor<1xi64, #r>, tensor<1xi64, #r>) {
+      %0 = dist.raw_permute %x {axis = "x", shift = 1 : i64} : tensor<1xi64, #r> -> tensor<1xi64, #r>
+      %1 = dist.raw_permute %x {axis = "x", shift = -4 : i64} : tensor<1xi64, #r> -> tensor<1xi64, #r>
+      %2 = dist.raw_permute %x {axis = "x", shift = 0 : i64, skew = "y"} : tensor<1xi64, #r> -> tensor<1xi64, #r>
+      return %0, %1, %2 : tensor<1xi64, #r>, tensor<1xi64, #r>, tensor<1xi64, #r>
+    })";
+  auto results = run("x=3:tensor, y=2:tensor", body, {integerTensor({6}, {0, 1, 10, 11, 20, 21})});
+  ASSERT_TRUE(results.ok()) << results.status().text();
+  EXPECT_THAT((*results)[0].ints, ElementsAre(10, 11, 20, 21, 0, 1));
+  EXPECT_THAT((*results)[1].ints, ElementsAre(20, 21, 0, 1, 10, 11));
+  EXPECT_THAT((*results)[2].ints, ElementsAre(0, 11, 10, 21, 20, 1));
+}
+
 TEST_F(CollectiveTest, aShapeThatIsNotTheBoxIsRefused) {
   Status status = run("tp=2:tensor", R"(
     #c = #dist.sharding<"[3@tp]">
