@@ -68,7 +68,7 @@ static void buildAnnotate(OpPassManager &passes, const Options &options) {
   passes.addPass(createNoteLookups());     // while a value is what the user gives
   passes.addPass(createAnnotateSidecar()); // before the defaults, which leave alone what the user has decided
   passes.addPass(createAnnotateBatch({options.batchDim}));
-  passes.addPass(createAnnotateTensorParallel({options.tpLayout}));
+  passes.addPass(createAnnotateTensorParallel({options.layout()}));
   passes.addPass(createAnnotateZero({options.zero})); // a dim that nothing above has cut
   if (options.deterministic)
     passes.addPass(createExactSums({options.batchDim})); // behind layouts, which are found from products

@@ -9,16 +9,17 @@ namespace hpc {
 #define GEN_PASS_DEF_ANNOTATETENSORPARALLEL
 #include "passes/Annotate/Passes.h.inc"
 
-/// The first seed of a value stays. A weight without elements gets none, nor does one that is computed from parameters
+/// The first seed of a value stays; an input's batch is cut already. A weight without elements gets none, nor does one that is computed from parameters
 /// which the user has cut.
 static void writeSeed(const LayoutSeed &wanted, const LayoutProgram &program) {
   if (!program.userSeeds(wanted.value).empty())
     return;
   Value value = nn::storedForm(wanted.value); // where ZeRO looks for it
-  if (value.getDefiningOp()->hasAttr(dist::seedAttrName) || nn::tensorType(value).getNumElements() == 0)
+  std::optional<dist::Seed> given = dist::seedOf(value);
+  if ((given && (isa<OpResult>(value) || given->isBinding())) || nn::tensorType(value).getNumElements() == 0)
     return;
   std::vector<int64_t> shape = nn::shapeOf(value).vec();
-  dist::Seed seed{dist::replicated(shape), std::vector<bool>(shape.size(), true)};
+  dist::Seed seed = given.value_or(dist::Seed{dist::replicated(shape), std::vector<bool>(shape.size(), true)});
   for (const DimCut &cut : wanted.cuts) {
     seed.open[cut.dim] = false;
     if (!cut.axes.empty())
@@ -46,6 +47,10 @@ struct AnnotateTensorParallel : impl::AnnotateTensorParallelBase<AnnotateTensorP
                   [&](const std::string &axis) { return mesh.size(axis) > 1; });
     LayoutProgram program{function, mesh, axes, storageAxes(**strategy, mesh),
                           nn::findDependences(function)};
+    if (Status fits = (*strategy)->check ? (*strategy)->check(program) : Status::success(); !fits.ok()) {
+      userError(getOperation(), fits.kind()) << fits.message();
+      return signalPassFailure();
+    }
     for (const LayoutSeed &seed : (*strategy)->seeds(program))
       writeSeed(seed, program);
   }

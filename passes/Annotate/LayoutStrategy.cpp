@@ -11,12 +11,15 @@ namespace hpc {
 
 std::vector<LayoutSeed> oneDimensional(const LayoutProgram &program);
 std::vector<LayoutSeed> twoDimensional(const LayoutProgram &program);
+std::vector<LayoutSeed> sequenceParallel(const LayoutProgram &program);
+Status needsSequence(const LayoutProgram &program);
 
 static ArrayRef<LayoutStrategy> layoutStrategies() {
   static const std::vector<LayoutStrategy> strategies = {
       {"1d", {}, oneDimensional},
       {"2d", {{"x", dist::AxisRole::Data, true}, {"y", dist::AxisRole::Tensor}}, twoDimensional},
       {"2.5d", {{"x", dist::AxisRole::Data, true}, {"y", dist::AxisRole::Tensor}, {"z", dist::AxisRole::Data}}, twoDimensional},
+      {"1d+sp", {}, sequenceParallel, needsSequence}, // of --sp
   };
   return strategies;
 }
@@ -32,6 +35,14 @@ Expected<const LayoutStrategy *> findLayout(StringRef layout) {
   }
   return usage("--tp-layout=" + layout + " is unknown; layouts are " + llvm::join(names, ", ") +
                ", those of several axes also with their sizes, as 2d:2x3");
+}
+
+Status checkSharesSequence(StringRef layout) {
+  for (const LayoutStrategy &strategy : layoutStrategies())
+    if ((layout + "+sp").str() == strategy.name)
+      return Status::success();
+  return usage("--sp with --tp-layout=" + layout + ": only the layout 1d has whole rows between products, which tp's ranks can share; use "
+               "--tp-layout=1d, or leave --sp out");
 }
 
 // ---- axes ---------------------------------------------------------------------------------------

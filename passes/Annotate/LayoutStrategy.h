@@ -47,7 +47,12 @@ struct LayoutStrategy {
   std::vector<Axis> axes; ///< that take the place of the tensor axis, outermost first: x of tp is the axis tp.x
   /// The first seed of a value counts.
   std::vector<LayoutSeed> (*seeds)(const LayoutProgram &program);
+  /// Errors: what the program lacks for the layout. Null: nothing.
+  Status (*check)(const LayoutProgram &program) = nullptr;
 };
+
+/// Whether there is a layout `1d+sp`, whose ranks also share the sequence (--sp), for `1d`. Errors (usage): there is none.
+Status checkSharesSequence(StringRef layout);
 
 /// The strategy of a layout `1d`, `2d`, `2d:2x3`. Errors (usage): no strategy has the name.
 Expected<const LayoutStrategy *> findLayout(StringRef layout);

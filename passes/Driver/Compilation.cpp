@@ -72,6 +72,11 @@ Status Compilation::takeSpec() {
   request.options.degrees = *degrees;
   Expected<dist::Mesh> arranged = arrangeTensorAxis(*degrees, request.options.tpLayout);
   HPC_RETURN_IF_ERROR(arranged.status());
+  if (request.options.sp) {
+    HPC_RETURN_IF_ERROR(checkSharesSequence(request.options.tpLayout));
+    if (degrees->sizeOf(dist::AxisRole::Tensor) == 1)
+      return Status::error(ErrorKind::Usage, "--sp lets the ranks of tensor parallelism share each sequence, and there is one; add --tp=N, or leave --sp out");
+  }
   const std::string flag = "--tp-layout=" + request.options.tpLayout;
   if (!(*arranged == *degrees) && request.keepsChoices)
     return Status::error(ErrorKind::Usage, flag + " has axes of its own, which --write-spec and --write-onnx-annotations do not "
