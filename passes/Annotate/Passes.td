@@ -68,6 +68,19 @@ def AnnotateTensorParallel : Pass<"hpc-annotate-tensor-parallel", "::mlir::Modul
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }
 
+def AnnotateSequence : Pass<"hpc-annotate-sequence", "::mlir::ModuleOp"> {
+  let summary = "cut the positions of all activations over the axes of context parallelism";
+  let description = [{
+    A value has positions if some attention reads them, through any ops that take each position by itself (SequenceDims.h). Inputs and activations with such a dim get
+    a seed of it, outside of what a layout cuts it over. All ops but attention are then local; attention's rule needs keys and values whole, so they are gathered, and their gradients
+    are sums over the axes that become pieces again. Before: `%ids: tensor<4x32xi64> {dist.seed = #dist.seed<"[4@dp, 32?]">}`. After: `"[4@dp, 32@cp]"`.
+    With the mode `ulysses` attention itself has heads over these axes, inside of what cuts heads already, and all positions: queries, keys, values and the result
+    change places by all-to-alls. Groups of heads are dealt out, or the heads of each group where there are fewer groups than ranks. Jacobs et al. 2023 (arXiv 2309.14509).
+  }];
+  let options = [Option<"mode", "mode", "std::string", "\"gather\"", "gather, ring (the same seeds) or ulysses">];
+  let dependentDialects = ["::hpc::dist::DistDialect"];
+}
+
 def AnnotateZero : Pass<"hpc-annotate-zero", "::mlir::ModuleOp"> {
   let summary = "cut the states of the optimizer, and for level 3 stored parameters, over data parallelism";
   let description = [{

@@ -4,8 +4,14 @@
 namespace hpc {
 
 void SequenceDims::start(Value value, unsigned dim, Piece piece) {
-  if (!dependences.lookup(value).isWeight() && places.insert({value, Place{dim, piece}}).second)
-    open.push_back(value);
+  const Place place{dim, piece};
+  if (dependences.lookup(value).isWeight())
+    return;
+  auto [found, isNew] = places.insert({value, place});
+  if (isNew && startsFromKeys)
+    ofKeys.insert(value);
+  if (isNew || (found->second.dim != dim && keys.insert({value, place}).second))
+    open.push_back({value, place});
 }
 
 /// The place of a factor in a dim, whose last factor is the fastest.
@@ -42,8 +48,7 @@ void SequenceDims::follow(Operation *op, bool fromOperand, unsigned number, Plac
 
 void SequenceDims::flow() {
   while (!open.empty()) {
-    Value value = open.pop_back_val();
-    Place place = places.lookup(value);
+    auto [value, place] = open.pop_back_val();
     if (Operation *op = value.getDefiningOp())
       follow(op, /*fromOperand=*/false, cast<OpResult>(value).getResultNumber(), place);
     for (OpOperand &use : value.getUses())
@@ -52,7 +57,8 @@ void SequenceDims::flow() {
 }
 
 SequenceDims::SequenceDims(func::FuncOp function) : dependences(nn::findDependences(function)) {
-  for (bool isCuttable : {true, false})
+  for (bool isCuttable : {true, false}) {
+    startsFromKeys = !isCuttable;
     for (Operation &op : function.getBody().front()) {
       auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
       if (!ruled)
@@ -64,6 +70,7 @@ SequenceDims::SequenceDims(func::FuncOp function) : dependences(nn::findDependen
             start(operand, unsigned(dim), {1, rule.factors[factors[0]].size});
       flow();
     }
+  }
   for (Operation &op : function.getBody().front()) {
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
     if (!ruled || op.getNumResults() == 0)

@@ -22,6 +22,13 @@ public:
     auto found = places.find(value);
     return found == places.end() ? std::nullopt : std::optional(found->second);
   }
+  /// The second dim of a value that has positions: scores of attention, and masks of such, have queries and keys.
+  std::optional<Place> keysOf(Value value) const {
+    auto found = keys.find(value);
+    return found == keys.end() ? std::nullopt : std::optional(found->second);
+  }
+  /// Whether attention reads a value's positions as keys alone: it needs all of them, on any layout.
+  bool isOfKeysAlone(Value value) const { return ofKeys.contains(value); }
   /// All values with positions, as they were found.
   const llvm::MapVector<Value, Place> &all() const { return places; }
   /// Ops beside those marked that read and give positions, and need all of them at once: scans and windows over time.
@@ -33,7 +40,10 @@ private:
   void flow();
 
   llvm::MapVector<Value, Place> places;
-  SmallVector<Value> open;
+  llvm::DenseMap<Value, Place> keys;
+  llvm::DenseSet<Value> ofKeys;
+  bool startsFromKeys = false;
+  SmallVector<std::pair<Value, Place>> open;
   SmallVector<Operation *> found;
   nn::Dependences dependences;
 };

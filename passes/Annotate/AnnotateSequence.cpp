@@ -1,0 +1,49 @@
+// Context parallelism as annotation: seeds that cut positions, and around attention heads. Refuses models whose positions
+// meet anywhere but in attention: each such op would gather all of them.
+#include "compiler/Diagnostics.h"
+#include "compiler/Location.h"
+#include "passes/Annotate/Passes.h"
+#include "passes/Annotate/SequenceCut.h"
+
+namespace hpc {
+
+#define GEN_PASS_DEF_ANNOTATESEQUENCE
+#include "passes/Annotate/Passes.h.inc"
+
+/// Ops that mix positions of activations, beside attention. Not what counts positions (a sum along a mask), nor what only makes keys, which
+/// attention needs whole anyway (those of earlier steps before the new ones).
+static LogicalResult checkMixers(func::FuncOp function, const SequenceDims &sequence, StringRef flag) {
+  nn::Dependences dependences = nn::findDependences(function);
+  for (Operation *op : sequence.mixers())
+    if (llvm::any_of(op->getResults(), [&](Value result) { return sequence.of(result) && dependences.lookup(result).isTrunk() && !sequence.isOfKeysAlone(result); }))
+      return userError(op, ErrorKind::Unsupported) << flag << ": " << describeOp(op) << " needs all positions of a sequence at once, and ranks that share a sequence meet in attention alone; use --dp or --tp";
+  return success();
+}
+
+namespace {
+struct AnnotateSequence : impl::AnnotateSequenceBase<AnnotateSequence> {
+  using AnnotateSequenceBase::AnnotateSequenceBase;
+
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    dist::Mesh mesh = dist::meshOf(getOperation());
+    std::vector<std::string> axes;
+    llvm::copy_if(mesh.axesOf(dist::AxisRole::Sequence), std::back_inserter(axes), [&](const std::string &axis) { return mesh.size(axis) > 1; });
+    if (!function || axes.empty())
+      return;
+    const std::string flag = "--" + axes.front() + "=" + std::to_string(mesh.size(axes.front()));
+    SequenceDims sequence(function);
+    if (sequence.all().empty()) {
+      userError(function, ErrorKind::Unsupported) << flag << ": no attention is in the model, so it has no positions to share; use --dp or --tp";
+      return signalPassFailure();
+    }
+    if (failed(checkMixers(function, sequence, flag)))
+      return signalPassFailure();
+    if (mode == "ulysses")
+      exchangeHeads(function, sequence, mesh, axes);
+    cutSequence(function, sequence, axes);
+  }
+};
+} // namespace
+
+} // namespace hpc

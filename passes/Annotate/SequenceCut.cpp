@@ -1,0 +1,45 @@
+// Constants get no seed: every rank has them, and what readers need of them is a slice.
+#include "passes/Annotate/SequenceCut.h"
+
+#include "compiler/Dialect/Dist/Dist.h"
+
+namespace hpc {
+
+/// Whether the op can compute a part of a dim of its result.
+static bool isCuttable(Value value, unsigned dim) {
+  if (isa<BlockArgument>(value))
+    return true;
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(value.getDefiningOp());
+  if (!ruled || ruled->getNumOperands() == 0)
+    return false;
+  ShardingRule rule = ruled.getShardingRule();
+  const auto &factors = rule.results[cast<OpResult>(value).getResultNumber()][dim];
+  return factors.size() == 1 && rule.factors[factors[0]].canCut;
+}
+
+static dist::Seed seedOrOpen(Value value) {
+  std::vector<int64_t> shape = nn::shapeOf(value).vec();
+  return dist::seedOf(value).value_or(dist::Seed{dist::replicated(shape), std::vector<bool>(shape.size(), true)});
+}
+
+void cutSequence(func::FuncOp function, const SequenceDims &sequence, ArrayRef<std::string> axes) {
+  nn::Dependences dependences = nn::findDependences(function);
+  for (const auto &[value, place] : sequence.all()) {
+    // A dim with more than positions follows its neighbours: the batch in it is cut, too.
+    if (!dependences.lookup(value).fromInputs || place.piece.size != nn::shapeOf(value)[place.dim] || !isCuttable(value, place.dim))
+      continue;
+    dist::Seed seed = seedOrOpen(value);
+    dist::DimSharding &dim = seed.sharding.dims[place.dim];
+    if (dim.size() != 1 || (!seed.open[place.dim] && !dist::isCut(dim)))
+      continue; // the user's parts of it, or nobody may cut it
+    std::vector<std::string> named = dist::cutAxes(seed.sharding), added;
+    llvm::copy_if(axes, std::back_inserter(added), [&](const std::string &axis) { return !llvm::is_contained(named, axis); });
+    if (added.empty())
+      continue;
+    dim.front().axes.insert(dim.front().axes.begin(), added.begin(), added.end());
+    seed.open[place.dim] = false;
+    dist::setSeed(value, seed);
+  }
+}
+
+} // namespace hpc
