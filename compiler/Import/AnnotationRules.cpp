@@ -19,10 +19,11 @@ using Axes = std::vector<std::string>; ///< "dp", "tp", outermost first
 struct Grid {
   dist::Mesh degrees; ///< without time
   int64_t stages;
-  dist::Mesh mesh; ///< of one stage
-  explicit Grid(const dist::Mesh &all)
+  dist::Mesh mesh;    ///< of one stage
+  std::string layout; ///< that has axes of its own, or ""
+  explicit Grid(const dist::Mesh &all, std::string layout = "")
       : degrees(dist::axesWithout(all, dist::AxisRole::Time)), stages(degrees.sizeOf(dist::AxisRole::Pipeline)),
-        mesh(dist::axesWithout(degrees, dist::AxisRole::Pipeline)) {}
+        mesh(dist::axesWithout(degrees, dist::AxisRole::Pipeline)), layout(std::move(layout)) {}
   int64_t perStage() const { return mesh.numCoordinates(); }
   int64_t size(const std::string &axis) const { return mesh.size(axis); }
   int64_t sizeOf(const Axes &axes) const {
@@ -126,22 +127,45 @@ std::string devicesText(const ShardingSpec &spec) {
   return "[" + text + "]";
 }
 
-/// The degrees in a configuration's name, "dp=1 pp=2 tp=2"; nullopt where it is another text.
-std::optional<dist::Mesh> degreesIn(const std::string &name) {
-  dist::Mesh degrees = dist::degreesOf();
+/// The grid in a configuration's name, "dp=1 pp=2 tp=2" or "pp=2 tp.x=2 tp.y=2 layout=2d"; nullopt where it is another text.
+std::optional<Grid> gridIn(const std::string &name) {
+  dist::GivenSizes sizes;
+  std::string layout;
   std::istringstream words(name);
   for (std::string word; words >> word;) {
     size_t equals = word.find('=');
-    int axis = equals == std::string::npos ? -1 : degrees.index(word.substr(0, equals));
+    std::string key = word.substr(0, equals);
     const char *end = word.data() + word.size();
-    if (axis < 0)
+    if (equals == std::string::npos)
       return std::nullopt;
-    int64_t &size = degrees.axes[size_t(axis)].size;
+    if (key == "layout") {
+      layout = word.substr(equals + 1);
+      continue;
+    }
+    int64_t &size = sizes[key];
     if (auto read = std::from_chars(word.data() + equals + 1, end, size);
         read.ec != std::errc() || read.ptr != end || size < 1 || size > dist::maxDegree)
       return std::nullopt;
   }
-  return degrees;
+  // A layout's own axes stand in the place of the one that they arrange, as they do in meshes.
+  dist::Mesh degrees;
+  int64_t devices = 1;
+  for (const dist::AxisKind &kind : dist::axisKinds()) {
+    std::vector<std::string> names = dist::ownAxes(kind);
+    if (std::none_of(names.begin(), names.end(), [&](const std::string &own) { return sizes.count(own); }))
+      names = {kind.name};
+    for (const std::string &axis : names)
+      if (auto given = sizes.find(axis); given != sizes.end() || names.size() == 1) {
+        degrees.axes.push_back({axis, given == sizes.end() ? 1 : given->second, kind.role});
+        devices *= degrees.axes.back().size;
+        if (devices > dist::maxDegree)
+          return std::nullopt;
+      }
+  }
+  for (const auto &[axis, size] : sizes)
+    if (degrees.index(axis) < 0)
+      return std::nullopt;
+  return Grid(degrees, layout);
 }
 
 /// All grids of so many stages of so many ranks; the innermost axes are as long as they can be first.
@@ -160,8 +184,8 @@ void addGrids(dist::Mesh degrees, int64_t stages, int64_t perStage, std::vector<
 
 Expected<Grid> findGrid(const DeviceAnnotations &annotations) {
   std::vector<Grid> grids;
-  if (std::optional<dist::Mesh> spelt = degreesIn(annotations.configuration); spelt && dist::ranksOf(*spelt) == annotations.devices)
-    grids.emplace_back(*spelt);
+  if (std::optional<Grid> spelt = gridIn(annotations.configuration); spelt && dist::ranksOf(spelt->degrees) == annotations.devices)
+    grids.push_back(*spelt);
   int64_t stages = 1;
   for (const NodeAnnotation &node : annotations.nodes)
     stages = std::max(stages, node.stage.value_or(0) + 1);
@@ -223,6 +247,7 @@ Expected<std::optional<AnnotationRules>> rulesOfAnnotations(const std::string &p
   sidecar.file = path;
   for (const dist::Mesh::Axis &axis : grid->degrees.axes)
     sidecar.mesh[axis.name] = axis.size;
+  sidecar.layout = grid->layout;
   std::set<std::string> parameters(annotations->parameters.begin(), annotations->parameters.end());
   std::map<std::string, std::pair<std::string, std::vector<SidecarCut>>> decided; // by tensor: node, cuts
   for (const NodeAnnotation &node : annotations->nodes) {
@@ -293,6 +318,8 @@ Expected<std::string> annotatedModel(std::string_view model, const ChosenLayout 
   DeviceAnnotations annotations;
   for (const dist::Mesh::Axis &axis : grid.degrees.axes)
     annotations.configuration += (annotations.configuration.empty() ? "" : " ") + axis.name + "=" + std::to_string(axis.size);
+  if (!layout.layout.empty())
+    annotations.configuration += " layout=" + layout.layout;
   annotations.devices = dist::ranksOf(layout.degrees);
   std::vector<NodeTensors> nodes = nodeTensors(model);
   std::set<std::string> made;

@@ -22,7 +22,8 @@ Expected<std::optional<AnnotationRules>> rulesOfAnnotations(const std::string &p
 
 /// The choices of a compilation, by names of the ONNX file.
 struct ChosenLayout {
-  dist::Mesh degrees;
+  dist::Mesh degrees; ///< with the layout's own axes in place of the tensor axis
+  std::string layout; ///< its name, "" where it has none
   std::map<std::string, std::vector<SidecarCut>> tensors; ///< dims counted from 0; cuts over mb are left out
   std::map<std::string, int64_t> stageOfNode;
 };

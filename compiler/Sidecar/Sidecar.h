@@ -49,7 +49,8 @@ struct StageRule : SidecarRule {
 
 struct Sidecar {
   std::string file; ///< for messages
-  dist::GivenSizes mesh; ///< degrees; flags beat them
+  dist::GivenSizes mesh; ///< degrees, and sizes of a layout's own axes ("tp.x"); flags beat them
+  std::string layout;    ///< as --tp-layout has it; "" = the file names none
   std::vector<ParamRule> params;
   std::vector<TensorRule> tensors;
   std::vector<StageRule> stages;

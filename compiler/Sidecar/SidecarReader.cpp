@@ -124,12 +124,19 @@ private:
 
   void readMesh(const JsonTree &tree) {
     std::vector<std::string> names;
-    for (const dist::AxisKind &kind : dist::axisKinds())
+    for (const dist::AxisKind &kind : dist::axisKinds()) {
       names.push_back(kind.name);
-    const JsonTree &mesh = object(tree, "\"mesh\"", names);
+      for (const std::string &own : dist::ownAxes(kind))
+        names.push_back(own);
+    }
+    std::vector<std::string> keys = names;
+    keys.push_back("layout");
+    const JsonTree &mesh = object(tree, "\"mesh\"", keys);
     for (const std::string &name : names)
       if (std::optional<int64_t> size = optionalInteger(mesh, name.c_str(), 1, maxDegree))
         sidecar.mesh[name] = *size;
+    if (mesh.find("layout"))
+      sidecar.layout = text(mesh, "layout", "\"mesh\"");
   }
 
   SidecarCut readCut(const JsonTree &tree) {

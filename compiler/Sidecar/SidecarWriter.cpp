@@ -41,8 +41,11 @@ static std::string trainableText(const ParamRule &rule) {
 std::string sidecarText(const Sidecar &sidecar) {
   std::vector<std::string> sections = {"\"version\": 1"}, degrees, params, tensors, stages;
   for (const dist::AxisKind &kind : dist::axisKinds())
-    if (auto size = sidecar.mesh.find(kind.name); size != sidecar.mesh.end())
-      degrees.push_back(jsonQuoted(kind.name) + ": " + std::to_string(size->second));
+    for (const auto &[axis, size] : sidecar.mesh)
+      if (std::string_view(axis).substr(0, axis.find('.')) == kind.name)
+        degrees.push_back(jsonQuoted(axis) + ": " + std::to_string(size));
+  if (!sidecar.layout.empty())
+    degrees.push_back("\"layout\": " + jsonQuoted(sidecar.layout));
   if (!degrees.empty())
     sections.push_back("\"mesh\": {" + joined(degrees, ", ") + "}");
   for (const ParamRule &rule : sidecar.params)

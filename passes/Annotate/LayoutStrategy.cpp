@@ -2,8 +2,6 @@
 // parameter may be cut, as its own cut is not known yet; one from a parameter that the user keeps whole may not.
 #include "passes/Annotate/LayoutStrategy.h"
 
-#include "compiler/Dialect/Dist/MeshDegrees.h"
-
 #include <cmath>
 #include <numeric>
 
@@ -112,6 +110,42 @@ Expected<dist::Mesh> arrangeTensorAxis(const dist::Mesh &mesh, StringRef layout)
       arranged.axes.push_back({ownName(own), size, own.role});
   }
   return arranged;
+}
+
+Expected<std::string> takeOwnAxes(dist::GivenSizes &mesh, StringRef layout) {
+  const std::string tensor = dist::axisKinds()[tensorAxis()].name;
+  dist::GivenSizes own;
+  for (auto entry = mesh.begin(); entry != mesh.end();)
+    if (StringRef(entry->first).starts_with(tensor + "."))
+      own.insert(mesh.extract(entry++));
+    else
+      ++entry;
+  if (own.empty())
+    return layout.str();
+  SmallVector<std::string> axes, sizes, fitting;
+  int64_t product = 1;
+  for (const auto &[axis, size] : own) {
+    axes.push_back("\"" + axis + "\"");
+    sizes.push_back(std::to_string(size));
+    product *= size;
+    if (product > dist::maxDegree)
+      return usage("\"mesh\": " + llvm::join(axes, ", ") + " have more than " + Twine(dist::maxDegree) + " ranks; give smaller sizes");
+  }
+  for (const LayoutStrategy &strategy : layoutStrategies())
+    if (llvm::equal(own, strategy.axes, [](const auto &given, const auto &axis) { return given.first == ownName(axis); }) &&
+        (layout.empty() || layout == strategy.name))
+      fitting.push_back(strategy.name);
+  if (fitting.empty())
+    return usage("\"mesh\": axes " + llvm::join(axes, ", ") + " are those of no layout" + (layout.empty() ? "" : " '" + layout + "'") +
+                 "; a layout of two axes has tp.x and tp.y, one of three tp.z too");
+  if (fitting.size() > 1)
+    return usage("\"mesh\": axes " + llvm::join(axes, ", ") + " are those of the layouts " + llvm::join(fitting, " and ") + "; add \"layout\": \"" +
+                 fitting.front() + "\"");
+  if (auto given = mesh.find(tensor); given != mesh.end() && given->second != product)
+    return usage("\"mesh\": \"" + tensor + "\" is " + Twine(given->second) + ", and " + llvm::join(axes, ", ") + " multiply to " + Twine(product) +
+                 "; leave \"" + tensor + "\" out");
+  mesh[tensor] = product;
+  return fitting.front() + ":" + llvm::join(sizes, "x");
 }
 
 std::vector<std::string> storageAxes(const LayoutStrategy &strategy, const dist::Mesh &mesh) {

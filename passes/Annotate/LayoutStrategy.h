@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/Dialect/Dist/Dist.h"
+#include "compiler/Dialect/Dist/MeshDegrees.h"
 #include "passes/Annotate/DimTrace.h"
 
 namespace hpc {
@@ -60,6 +61,10 @@ Expected<const LayoutStrategy *> findLayout(StringRef layout);
 /// The mesh with the strategy's own axes. Errors (usage): the sizes do not multiply to the tensor axis' size; no sizes are
 /// given, and equal ones do not either.
 Expected<dist::Mesh> arrangeTensorAxis(const dist::Mesh &mesh, StringRef layout);
+
+/// Moves the sizes of a layout's own axes out of a sidecar's mesh: {"tp.x": 2, "tp.y": 3} becomes {"tp": 6}. Returns the layout with them, `2d:2x3`; `layout` is the one
+/// that the sidecar names, "" = none. Errors (usage): the axes are those of no layout, of several, or do not multiply to "tp".
+Expected<std::string> takeOwnAxes(dist::GivenSizes &mesh, StringRef layout);
 
 /// The names of a strategy's axes in a mesh that store pieces of weights and have more than one rank.
 std::vector<std::string> storageAxes(const LayoutStrategy &strategy, const dist::Mesh &mesh);

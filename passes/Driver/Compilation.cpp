@@ -5,13 +5,13 @@
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Sidecar/TensorRules.h"
-#include "passes/Annotate/LayoutStrategy.h"
 #include "passes/Driver/Alternatives.h"
 #include "passes/Driver/DropoutRate.h"
 #include "passes/Driver/Imbalance.h"
 #include "passes/Driver/InputKind.h"
 #include "passes/Driver/ModelSource.h"
 #include "passes/Driver/ProgramText.h"
+#include "passes/Driver/RequestDegrees.h"
 #include "passes/Driver/TrainingSettings.h"
 #include "passes/Driver/Verify.h"
 #include "passes/Driver/WriteAnnotations.h"
@@ -65,23 +65,7 @@ Status Compilation::takeSpec() {
   if (!found.ok())
     return found.status();
   spec = std::move(*found);
-  Expected<dist::Mesh> degrees =
-      dist::resolveDegrees(request.degrees, request.devices, spec ? spec->sidecar.mesh : dist::GivenSizes(), plan::maxRanks);
-  if (!degrees.ok())
-    return degrees.status();
-  request.options.degrees = *degrees;
-  Expected<dist::Mesh> arranged = arrangeTensorAxis(*degrees, request.options.tpLayout);
-  HPC_RETURN_IF_ERROR(arranged.status());
-  if (request.options.sp) {
-    HPC_RETURN_IF_ERROR(checkSharesSequence(request.options.tpLayout));
-    if (degrees->sizeOf(dist::AxisRole::Tensor) == 1)
-      return Status::error(ErrorKind::Usage, "--sp lets the ranks of tensor parallelism share each sequence, and there is one; add --tp=N, or leave --sp out");
-  }
-  const std::string flag = "--tp-layout=" + request.options.tpLayout;
-  if (!(*arranged == *degrees) && request.keepsChoices)
-    return Status::error(ErrorKind::Usage, flag + " has axes of its own, which --write-spec and --write-onnx-annotations do not "
-                                                  "write so far; leave them out, or use --tp-layout=1d");
-  return Status::success();
+  return takeDegrees(request, spec);
 }
 
 /// Gives a program that no phase has touched its sidecar; a dumped phase has its own.

@@ -10,6 +10,7 @@
 #include "compiler/StepPart.h"
 #include "compiler/Subject.h"
 #include "compiler/ValueNames.h"
+#include "passes/Annotate/LayoutStrategy.h"
 #include "passes/Driver/InputKind.h"
 #include "runtime/base/File.h"
 
@@ -28,8 +29,12 @@ static void addParameter(nn::ParameterOp parameter, onnx::ChosenLayout &layout) 
 }
 
 onnx::ChosenLayout chosenLayout(ModuleOp annotated, const Options &options) {
-  onnx::ChosenLayout layout{options.degrees, {}, {}};
-  const int64_t dp = options.degrees.sizeOf(dist::AxisRole::Data);
+  onnx::ChosenLayout layout{options.degrees, "", {}, {}};
+  if (Expected<dist::Mesh> arranged = arrangeTensorAxis(options.degrees, options.tpLayout); arranged.ok() && !(*arranged == options.degrees)) {
+    layout.degrees = std::move(*arranged);
+    layout.layout = StringRef(options.tpLayout).split(':').first.str();
+  }
+  const int64_t rows = layout.degrees.rowRanks();
   auto function = annotated.lookupSymbol<func::FuncOp>("main");
   if (!function)
     return layout;
@@ -46,14 +51,14 @@ onnx::ChosenLayout chosenLayout(ModuleOp annotated, const Options &options) {
   int64_t left = 0;
   for (Operation &op : function.front())
     if (!dist::wholeOutputDims(&op).empty()) {
-      if (dp == 1)
+      if (rows == 1)
         addValue(op.getResult(0), {});
       else
         ++left;
     }
   if (left)
-    mlir::emitRemark(function.getLoc()) << left << " gathers of the sidecar are not written: with dp=" << dp
-                                        << " the standard's annotations cannot say \"whole over tp\"";
+    mlir::emitRemark(function.getLoc()) << left << " gathers of the sidecar are not written: with rows cut over " << rows
+                                        << " ranks the standard's annotations cannot say \"whole over tp\"";
   Expected<std::optional<Sidecar>> sidecar = sidecarOf(annotated);
   if (!sidecar.ok() || !*sidecar)
     return layout;

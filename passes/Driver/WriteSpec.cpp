@@ -10,6 +10,7 @@
 #include "compiler/Sidecar/ParamRules.h"
 #include "compiler/StepPart.h"
 #include "compiler/ValueNames.h"
+#include "passes/Annotate/LayoutStrategy.h"
 
 namespace hpc {
 
@@ -19,8 +20,13 @@ Expected<Sidecar> chosenSpec(ModuleOp annotated, const Options &options) {
     return own.status();
   auto function = annotated.lookupSymbol<func::FuncOp>("main");
   Sidecar spec;
-  for (const dist::Mesh::Axis &axis : options.degrees.axes)
+  Expected<dist::Mesh> arranged = arrangeTensorAxis(options.degrees, options.tpLayout);
+  if (!arranged.ok())
+    return arranged.status();
+  for (const dist::Mesh::Axis &axis : arranged->axes)
     spec.mesh[axis.name] = axis.size;
+  if (!(*arranged == options.degrees))
+    spec.layout = StringRef(options.tpLayout).split(':').first.str();
   llvm::DenseMap<Operation *, const ParamRule *> userRules;
   if (*own && function) {
     Expected<std::vector<ParamDecision>> decisions = decideParams(**own, function);

@@ -102,6 +102,7 @@ Status readRequest(const Arguments &arguments, bool trains, CompileRequest &requ
   request.devices = arguments.whole("devices");
   options.batchDim = arguments.text("batch-dim");
   options.tpLayout = arguments.text("tp-layout");
+  request.givesLayout = arguments.has("tp-layout");
   options.sp = arguments.has("sp");
   options.cpMode = arguments.text("cp-mode");
   options.cpBalance = arguments.text("cp-balance");

@@ -4,6 +4,7 @@
 #include "compiler/Import/OnnxModel.h"
 #include "passes/Driver/Compilation.h"
 #include "passes/Driver/InputKind.h"
+#include "passes/Driver/RequestDegrees.h"
 #include "passes/Phases.h"
 #include "runtime/plan/PlanExplain.h"
 #include "runtime/plan/PlanStructure.h"
@@ -17,10 +18,11 @@ namespace hpc {
 static Status planUsage(const Twine &message) { return Status::error(ErrorKind::Usage, message.str()); }
 
 /// The degrees, from flags and sidecar.
-static Expected<dist::Mesh> degreesOf(const CompileRequest &request) {
+static Expected<dist::Mesh> degreesOf(CompileRequest request) {
   Expected<std::optional<SpecFile>> spec = findSpec(request.spec, request.configuration, request.input);
   HPC_RETURN_IF_ERROR(spec.status());
-  return dist::resolveDegrees(request.degrees, request.devices, *spec ? (*spec)->sidecar.mesh : dist::GivenSizes(), plan::maxRanks);
+  HPC_RETURN_IF_ERROR(takeDegrees(request, *spec));
+  return request.options.degrees;
 }
 
 static int64_t sizeOf(const dist::Mesh &degrees, StringRef axis) {

@@ -14,6 +14,14 @@ const std::vector<AxisKind> &axisKinds() {
   return kinds;
 }
 
+std::vector<std::string> ownAxes(const AxisKind &kind) {
+  std::vector<std::string> names;
+  for (const char *own : {".x", ".y", ".z"})
+    if (kind.role == AxisRole::Tensor)
+      names.push_back(std::string(kind.name) + own);
+  return names;
+}
+
 Mesh degreesOf(const GivenSizes &sizes) {
   Mesh mesh;
   for (const AxisKind &kind : axisKinds()) {

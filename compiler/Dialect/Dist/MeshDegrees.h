@@ -18,6 +18,9 @@ struct AxisKind {
 /// The axes that a plan may have, outermost first (stages stand outside of all, see Dialect/Pipe).
 const std::vector<AxisKind> &axisKinds();
 
+/// The names that layouts give to the axes which take the place of a kind: tp.x, tp.y, tp.z for the tensor axis.
+std::vector<std::string> ownAxes(const AxisKind &kind);
+
 constexpr int64_t maxDegree = 65536;
 
 /// Sizes by name of axis, of those that somebody gives; each from 1 to maxDegree.

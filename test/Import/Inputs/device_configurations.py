@@ -58,7 +58,7 @@ def refused(name, message):
 
 
 def mesh(dp, pp, tp):
-    return {"mb": 1, "dp": dp, "pp": pp, "tp": tp}
+    return {"mb": 1, "dp": dp, "pp": pp, "cp": 1, "tp": tp}
 
 
 # Column, then row, as Megatron cuts them.

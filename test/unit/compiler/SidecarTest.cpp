@@ -13,7 +13,8 @@ using testing::HasSubstr;
 // What --write-spec writes must be what --spec reads: every field, names with quotes, control characters and non-ASCII.
 TEST(SidecarTest, TextThereAndBack) {
   Sidecar sidecar;
-  sidecar.mesh = {{"pp", 3}, {"tp", 65536}};
+  sidecar.mesh = {{"pp", 3}, {"tp", 65536}, {"tp.x", 2}, {"tp.z", 3}};
+  sidecar.layout = "2.5d";
   for (std::string name : {"a", "h.0/\"x\"\\[1]", "tab\tand\nline", "gewicht-\xc3\xa4"})
     for (int flags = 0; flags < 6; ++flags) {
       ParamRule rule;
@@ -67,6 +68,7 @@ TEST(SidecarTest, TextThereAndBack) {
     EXPECT_EQ(sidecar.stages[i].chunk, read->stages[i].chunk);
   }
   EXPECT_EQ(read->mesh, sidecar.mesh);
+  EXPECT_EQ(read->layout, sidecar.layout);
 }
 
 // A sidecar of nothing but brackets or keys: refused before its tree fills the memory, and in no time.

@@ -1,0 +1,30 @@
+// The axes of a layout in the file's mesh become one degree and a layout with sizes before anything else reads them.
+#include "passes/Driver/RequestDegrees.h"
+
+#include "passes/Annotate/LayoutStrategy.h"
+#include "runtime/plan/PlanStructure.h"
+
+namespace hpc {
+
+Status takeDegrees(CompileRequest &request, const std::optional<SpecFile> &spec) {
+  dist::GivenSizes sizes = spec ? spec->sidecar.mesh : dist::GivenSizes();
+  Expected<std::string> layout = takeOwnAxes(sizes, spec ? spec->sidecar.layout : "");
+  if (!layout.ok())
+    return layout.status().at(spec->path);
+  Expected<dist::Mesh> degrees = dist::resolveDegrees(request.degrees, request.devices, sizes, plan::maxRanks);
+  HPC_RETURN_IF_ERROR(degrees.status());
+  request.options.degrees = *degrees;
+  if (!layout->empty() && !request.givesLayout) {
+    const bool isOfFile = degrees->sizeOf(dist::AxisRole::Tensor) == dist::degreesOf(sizes).sizeOf(dist::AxisRole::Tensor);
+    request.options.tpLayout = isOfFile ? *layout : StringRef(*layout).split(':').first.str();
+  }
+  HPC_RETURN_IF_ERROR(arrangeTensorAxis(*degrees, request.options.tpLayout).status());
+  if (!request.options.sp)
+    return Status::success();
+  HPC_RETURN_IF_ERROR(checkSharesSequence(request.options.tpLayout));
+  if (degrees->sizeOf(dist::AxisRole::Tensor) == 1)
+    return Status::error(ErrorKind::Usage, "--sp lets the ranks of tensor parallelism share each sequence, and there is one; add --tp=N, or leave --sp out");
+  return Status::success();
+}
+
+} // namespace hpc
