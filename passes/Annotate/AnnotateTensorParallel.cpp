@@ -14,8 +14,8 @@ namespace hpc {
 static void writeSeed(const LayoutSeed &wanted, const LayoutProgram &program) {
   if (!program.userSeeds(wanted.value).empty())
     return;
-  Value value = nn::storedForm(wanted.value); // where ZeRO looks for it
-  std::optional<dist::Seed> given = dist::seedOf(value);
+  Value value = wanted.ofReaders ? wanted.value : nn::storedForm(wanted.value); // where ZeRO looks for it
+  std::optional<dist::Seed> given = wanted.ofReaders ? dist::readSeedOf(value) : dist::seedOf(value);
   if ((given && (isa<OpResult>(value) || given->isBinding())) || nn::tensorType(value).getNumElements() == 0)
     return;
   std::vector<int64_t> shape = nn::shapeOf(value).vec();
@@ -25,7 +25,7 @@ static void writeSeed(const LayoutSeed &wanted, const LayoutProgram &program) {
     if (!cut.axes.empty())
       seed.sharding.dims[cut.dim] = dimSharding(shape[cut.dim], cut);
   }
-  dist::setSeed(value, seed);
+  wanted.ofReaders ? dist::setReadSeed(value, seed) : dist::setSeed(value, seed);
 }
 
 namespace {

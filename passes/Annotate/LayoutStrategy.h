@@ -19,6 +19,7 @@ struct DimCut {
 struct LayoutSeed {
   Value value;
   SmallVector<DimCut, 2> cuts;
+  bool ofReaders = false; ///< what the value's readers want; the op that computes it may have it otherwise
 };
 
 /// The input of a strategy. The user's own seeds win: the pass drops a strategy's seed for a weight that the user has cut.

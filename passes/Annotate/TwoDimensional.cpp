@@ -1,13 +1,19 @@
-// The layout 2d (Optimus, Xu et al. 2021), with operands gathered: x ranks cut rows, and weights are stored in pieces over
-// them; y ranks cut the columns of every product, and so the hidden dim between products.
+// The layouts 2d (Optimus, Xu et al. 2021) and 2.5d (Tesseract, Wang et al. 2021), with operands gathered: x ranks cut rows,
+// and weights are stored in pieces over them; y ranks cut the columns of every product; z ranks cut rows further.
 //
 //   X [M@x, K@y] -- gather over y --> [M@x, K] --.
 //                                                matmul --> Y [M@x, N@y]
 //   W [K@x, N@y] -- gather over x --> [K, N@y] --'
 //
+//   dX [M@x, K@y] <-- reduce-scatter over y -- dY [M@x, N@y] W^T [N@y, K]
+//   dW [K@x, N@y] <-- reduce-scatter over x -- X^T [K, M@x] dY [M@x, N@y]
+//
 // Norms in between stay in parts: their statistics, a number or two a row, are all-reduced over y. Attention has heads over y.
+#include "passes/Annotate/FactorTrace.h"
 #include "passes/Annotate/LayoutStrategy.h"
 #include "passes/Annotate/WeightLayout.h"
+
+#include "llvm/ADT/MapVector.h"
 
 namespace hpc {
 namespace {
@@ -15,25 +21,62 @@ namespace {
 struct TwoDimensional {
   const LayoutProgram &program;
   func::FuncOp function;
-  llvm::DenseMap<Operation *, WeightCut> columns; ///< products whose columns are cut along a part: heads, whole matrices
-  llvm::DenseSet<Value> tables;                   ///< of lookups
+  llvm::DenseMap<Operation *, WeightCut> columns;             ///< products whose columns are cut along a part: heads, whole matrices
+  llvm::DenseSet<Value> tables;                               ///< of lookups
+  llvm::MapVector<Value, SmallVector<DimPlace, 1>> placesCut; ///< over y: of parameters, and of weights computed from them
   std::vector<LayoutSeed> seeds;
 
   explicit TwoDimensional(const LayoutProgram &program) : program(program), function(program.function) {}
 
   static Piece allOf(Value value, unsigned dim) { return {1, nn::shapeOf(value)[dim]}; }
 
-  /// Cuts a stored weight: `dim` over y, `rows` over x where each rank gets some.
-  void seedWeight(Value weight, unsigned dim, Piece piece, unsigned rows) {
-    if (!isa_and_present<nn::ParameterOp>(nn::storedForm(weight).getDefiningOp()))
-      return; // computed from parameters: its cut follows from the result
-    LayoutSeed seed{weight, {}};
-    if (!program.axes.empty())
-      seed.cuts.push_back({dim, piece, program.axes});
-    if (rows != dim && !program.storageAxes.empty() && nn::shapeOf(weight)[rows] >= program.ranksOf(program.storageAxes))
-      seed.cuts.push_back({rows, allOf(weight, rows), program.storageAxes});
+  void note(const DimPlace &place) { placesCut[place.value].push_back(place); }
+
+  /// Whether y cuts a dim of a weight, or the dim of a parameter that it is.
+  bool isCut(Value weight, unsigned dim) const {
+    auto isNoted = [&](Value value, unsigned at) {
+      auto found = placesCut.find(value);
+      return found != placesCut.end() && llvm::any_of(found->second, [&](const DimPlace &place) { return place.dim == at; });
+    };
+    return isNoted(weight, dim) || llvm::any_of(parametersOf({weight, dim, allOf(weight, dim)}), [&](const DimPlace &place) {
+             return isNoted(place.value, place.dim);
+           });
+  }
+
+  /// The dim to store in pieces: the first of those preferred, then of all, that y does not cut and that gives every x rank
+  /// an element.
+  std::optional<unsigned> piecesOf(Value parameter, SmallVector<unsigned> dims) const {
+    llvm::append_range(dims, llvm::seq<unsigned>(0, nn::shapeOf(parameter).size()));
+    for (unsigned dim : dims)
+      if (!program.storageAxes.empty() && nn::shapeOf(parameter)[dim] >= program.ranksOf(program.storageAxes) && !isCut(parameter, dim))
+        return dim;
+    return std::nullopt;
+  }
+
+  void seedParameter(Value parameter, SmallVector<unsigned> preferred) {
+    LayoutSeed seed{parameter, {}};
+    for (const DimPlace &place : placesCut.lookup(parameter))
+      if (!program.axes.empty() && seed.cuts.empty())
+        seed.cuts.push_back({place.dim, place.piece, program.axes});
+    if (std::optional<unsigned> dim = piecesOf(parameter, std::move(preferred)))
+      seed.cuts.push_back({*dim, allOf(parameter, *dim), program.storageAxes});
     if (!seed.cuts.empty())
-      seeds.push_back(seed);
+      seeds.push_back(std::move(seed));
+  }
+
+  /// Cuts the parameters of a weight: `dim` over y, and over x `rows` or, where a view tears that apart, another dim.
+  void seedWeight(Value weight, unsigned dim, Piece piece, unsigned rows) {
+    note({weight, dim, piece});
+    llvm::MapVector<Value, SmallVector<unsigned>> parameters; ///< with the dims that `rows` is
+    for (const DimPlace &place : parametersOf({weight, dim, piece})) {
+      if (place.value != weight)
+        note(place);
+      parameters.insert({place.value, {}});
+    }
+    for (const DimPlace &place : parametersOf({weight, rows, allOf(weight, rows)}))
+      parameters[place.value].push_back(place.dim);
+    for (auto &[parameter, dims] : parameters)
+      seedParameter(parameter, dims);
   }
 
   /// A table that is also the weight of a head has one layout for both: the head sums over y.
@@ -60,22 +103,58 @@ struct TwoDimensional {
     return program.mayCut(product.op->getOperand(product.weight), {product.weightN, piece, program.axes});
   }
 
+  void cutResult(Value result, unsigned dim, Piece piece) {
+    if (!program.axes.empty())
+      seeds.push_back({result, {{dim, piece, program.axes}}});
+  }
+
+  /// A product that sums over a weight's columns leaves y to them: its readers cut the result, by a reduce-scatter.
+  void leaveToReaders(const WeightMatmul &product) {
+    Value result = product.op->getResult(0);
+    seeds.push_back({result, {{*product.resultN}}});
+    if (isTable(product.op->getOperand(product.weight))) // logits; readers of a gradient cut it as forward's values
+      seeds.push_back({result, {{*product.resultN, allOf(result, *product.resultN), program.axes}}, /*ofReaders=*/true});
+  }
+
+  /// The first product of a weight decides which dim is its columns; products of gradients have the same weight.
   void seedProducts() {
     for (Operation &op : function.front()) {
       std::optional<WeightMatmul> product = matchWeightMatmul(&op, program.dependences);
-      if (!product || !product->resultN || !nn::isProduct(&op) || isTable(op.getOperand(product->weight)))
+      if (!product || !product->resultN || !nn::isProduct(&op))
         continue;
+      Value weight = op.getOperand(product->weight);
       Piece piece = allOf(op.getResult(0), *product->resultN);
+      if (isCut(weight, product->weightN)) {
+        for (const DimPlace &place : placesCut.lookup(weight))
+          if (place.dim == product->weightN)
+            piece = place.piece;
+        cutResult(op.getResult(0), *product->resultN, piece);
+        continue;
+      }
+      if (isCut(weight, product->weightK)) {
+        if (!program.axes.empty())
+          leaveToReaders(*product);
+        continue;
+      }
       if (auto found = columns.find(&op); found != columns.end()) {
         product = found->second.product;
         piece = found->second.piece;
       }
       if (!isFree(*product, piece))
         continue;
-      seedWeight(op.getOperand(product->weight), product->weightN, piece, product->weightK);
-      if (!program.axes.empty())
-        seeds.push_back({op.getResult(0), {{*product->resultN, piece, program.axes}}});
+      seedWeight(weight, product->weightN, piece, product->weightK);
+      cutResult(op.getResult(0), *product->resultN, piece);
     }
+  }
+
+  /// Products that compute gradients of weights cut the columns, not what else their operands have in parts.
+  void seedGradients() {
+    std::map<std::string, Value> gradients = gradientsOf(function);
+    for (auto &[value, places] : placesCut)
+      if (auto parameter = value.getDefiningOp<nn::ParameterOp>())
+        if (auto gradient = gradients.find(parameter.getName().str()); gradient != gradients.end())
+          for (const DimPlace &product : productsOf({gradient->second, places.front().dim, places.front().piece}))
+            cutResult(product.value, product.dim, product.piece);
   }
 
   /// Whether a value is rows of tables, or an elementwise result of such rows.
@@ -134,6 +213,7 @@ struct TwoDimensional {
       findColumns();
     seedTables();
     seedProducts();
+    seedGradients();
     if (!program.axes.empty())
       seedRows();
     return std::move(seeds);

@@ -20,12 +20,9 @@ struct VerifyAnnotated : impl::VerifyAnnotatedBase<VerifyAnnotated> {
              << "a value of type " << value.getType() << " is no tensor of a known element type";
     if (dist::shardingAttrOf(value))
       return mlir::emitError(place) << "type " << value.getType() << " carries a sharding before propagation";
-    std::optional<dist::Seed> seed = dist::seedOf(value);
-    if (!seed)
-      return success();
-    Status status = dist::verify(seed->sharding, type.getShape().vec(), mesh);
-    if (!status.ok())
-      return mlir::emitError(place) << "seed '" << dist::shardingText(*seed) << "' of " << value.getType() << ": " << status.message();
+    for (std::optional<dist::Seed> seed : {dist::seedOf(value), dist::readSeedOf(value)})
+      if (Status status = seed ? dist::verify(seed->sharding, type.getShape().vec(), mesh) : Status(); !status.ok())
+        return mlir::emitError(place) << "seed '" << dist::shardingText(*seed) << "' of " << value.getType() << ": " << status.message();
     return success();
   }
 

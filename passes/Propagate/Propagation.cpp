@@ -85,6 +85,10 @@ Sharding Propagation::returnedSharding(unsigned result) const {
   Value value = main.front().getTerminator()->getOperand(result);
   Sharding sharding = shardingOf(value);
   sharding.partial.clear();
+  if (std::optional<Seed> seed = readSeedOf(value))
+    for (auto [dim, wanted] : llvm::zip(sharding.dims, normalize(seed->sharding, mesh).dims))
+      if (isCut(wanted) && !isCut(dim) && !intersects(axesOf(wanted), cutAxes(sharding)))
+        dim = wanted;
   for (int64_t dim : wholeOutputDims(value.getDefiningOp()))
     sharding.dims[dim] = onlyTime(sharding.dims[dim], mesh);
   return sharding;

@@ -74,6 +74,7 @@ private:
   LogicalResult forEachSeeded(llvm::function_ref<LogicalResult(Value, const dist::Seed &)> visit) const;
   LogicalResult seedValue(Value value, const dist::Seed &seed);
   LogicalResult seedResult(OpState &state, unsigned result, const dist::Seed &seed, const CutOrigins &origins);
+  void seedReaders(Value value, const dist::Seed &seed);
   LogicalResult checkOp(const OpState &state, DenseSet<Value> &isTotal) const;
   dist::Sharding returnedSharding(unsigned result) const;
   bool mayTake(const OpState &state, int factor, const dist::DimSharding &cut) const;

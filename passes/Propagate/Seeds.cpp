@@ -95,18 +95,58 @@ LogicalResult Propagation::seedValue(Value value, const Seed &given) {
   return success();
 }
 
+/// A reader that cannot take a dim's cut, or has the axes elsewhere, stays as it is.
+void Propagation::seedReaders(Value value, const Seed &given) {
+  Seed seed = given;
+  seed.sharding = withoutEmptyCuts(given.sharding, mesh);
+  for (OpOperand &use : value.getUses()) {
+    OpState *state = stateOf(use.getOwner());
+    if (!state)
+      continue; // the return: see returnedSharding
+    const ShardingRule &rule = state->sharding.rule;
+    for (auto [d, dim] : llvm::enumerate(rule.operands[use.getOperandNumber()])) {
+      SmallVector<DimSharding> groups;
+      if (!splitByFactors(rule, dim, seed.sharding.dims[d], mesh, groups))
+        continue;
+      for (auto [factor, group] : llvm::zip(dim, groups)) {
+        if (!isCut(group) || isCut(state->sharding.factors[factor]) || !mayTake(*state, factor, group) ||
+            intersects(axesOf(group), axesOf(state->sharding.factors)))
+          continue;
+        state->sharding.factors[factor] = group;
+        state->anchored.set(factor);
+        for (const std::string &axis : axesOf(group))
+          state->origins[axis] = "the " + seed.origin + "'s cut of what reads " + subjectOf(value);
+      }
+    }
+    touch(*state);
+  }
+}
+
 std::set<int64_t> Propagation::priorities() const {
   std::set<int64_t> found;
   (void)forEachSeeded([&](Value, const Seed &seed) {
     found.insert(seed.priority);
     return success();
   });
+  func::FuncOp main = function;
+  for (Operation &op : main.front())
+    if (op.hasAttr(readSeedAttrName))
+      if (std::optional<Seed> seed = readSeedOf(op.getResult(0)))
+        found.insert(seed->priority);
   return found;
 }
 
 LogicalResult Propagation::seed(int64_t priority) {
-  return forEachSeeded(
-      [&](Value value, const Seed &seed) { return seed.priority == priority ? seedValue(value, seed) : success(); });
+  if (failed(forEachSeeded([&](Value value, const Seed &seed) {
+        return seed.priority == priority ? seedValue(value, seed) : success();
+      })))
+    return failure();
+  func::FuncOp main = function;
+  for (Operation &op : main.front())
+    if (op.hasAttr(readSeedAttrName))
+      if (std::optional<Seed> seed = readSeedOf(op.getResult(0)); seed && seed->priority == priority)
+        seedReaders(op.getResult(0), *seed);
+  return success();
 }
 
 LogicalResult Propagation::forEachSeeded(llvm::function_ref<LogicalResult(Value, const Seed &)> visit) const {

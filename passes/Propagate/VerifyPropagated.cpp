@@ -18,7 +18,7 @@ public:
   Checker(const Mesh &mesh) : mesh(mesh) {}
 
   LogicalResult check(Operation &op) {
-    if (op.hasAttr(seedAttrName))
+    if (op.hasAttr(seedAttrName) || op.hasAttr(readSeedAttrName))
       return userError(&op, ErrorKind::Internal) << "a seed is left; hpc-propagate-shardings removes them";
     for (Value result : op.getResults())
       if (failed(checkValue(result)))

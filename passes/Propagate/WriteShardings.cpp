@@ -150,11 +150,11 @@ void Propagation::write() {
   }
 
   int64_t id = 0;
-  removeSeeds(function);
   for (Operation &op : function.front())
     if (op.getNumResults() == 1) // an id belongs to one value; an op that reads results of several has an id again
       setValueIds(&op, {id++, {}});
-  reshardReturned();
+  reshardReturned(); // reads seeds
+  removeSeeds(function);
   emitRemarks();
   function.setFunctionType(FunctionType::get(function.getContext(), function.front().getArgumentTypes(),
                                              function.front().getTerminator()->getOperandTypes()));

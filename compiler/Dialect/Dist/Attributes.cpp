@@ -14,9 +14,12 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute, un
     auto list = dyn_cast<ArrayAttr>(attribute);
     return isa<SeedAttr, ShardingAttr>(attribute) || (list && llvm::all_of(list, llvm::IsaPred<SeedAttr, ShardingAttr, UnitAttr>));
   }, "a seed, as #dist.seed<\"[4@dp, 33?]\">, or a list with one for each result"};
+  static const AttributeForm oneSeed{[](Attribute attribute) { return isa<SeedAttr, ShardingAttr>(attribute); },
+                                     "a seed, as #dist.seed<\"[4@dp, 33?]\">"};
   static const DiscardableAttribute table[] = {
       {meshAttrName, onModule, mesh},
       {seedAttrName, onOp | onArgument, seed},
+      {readSeedAttrName, onOp, oneSeed},
       {factorsAttrName, onOp, sharding},
       {originAttrName, onOp, forms::textFields},
       {wholeOutputAttrName, onOp, forms::numbers},

@@ -148,10 +148,24 @@ void setSeed(Value value, const Seed &seed) {
   op->setAttr(seedAttrName, attr);
 }
 
+std::optional<Seed> readSeedOf(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result || result.getResultNumber() != 0)
+    return std::nullopt;
+  return readSeed(result.getOwner()->getAttr(readSeedAttrName), 0);
+}
+
+void setReadSeed(Value value, const Seed &seed) {
+  value.getDefiningOp()->setAttr(readSeedAttrName, SeedAttr::get(value.getContext(), seed));
+}
+
 void removeSeeds(func::FuncOp function) {
   for (unsigned index = 0; index < function.getNumArguments(); ++index)
     function.removeArgAttr(index, seedAttrName);
-  function.walk([](Operation *op) { op->removeAttr(seedAttrName); });
+  function.walk([](Operation *op) {
+    op->removeAttr(seedAttrName);
+    op->removeAttr(readSeedAttrName);
+  });
 }
 
 ShardingAttr shardingAttrOf(Type type) {

@@ -39,12 +39,19 @@ constexpr const char *meshAttrName = "dist.mesh";
 /// A SeedAttr or, for a default layout, a ShardingAttr, on an argument or an op (an array of them, one per result, where
 /// it has several). Read by seedOf, written by setSeed.
 constexpr const char *seedAttrName = "dist.seed";
+/// A SeedAttr on an op: the cut in which readers want its first result, which the op itself may compute otherwise. The
+/// collective between them is a reduce-scatter where the op sums over the same axes.
+constexpr const char *readSeedAttrName = "dist.read_seed";
 
 /// The mesh of the module around `op`; an empty mesh when it has none yet.
 Mesh meshOf(Operation *op);
 /// The seed of a value, if it has one.
 std::optional<Seed> seedOf(Value value);
 void setSeed(Value value, const Seed &seed);
+/// The seed of a value's readers, if they have one.
+std::optional<Seed> readSeedOf(Value value);
+/// `value` is an op's first result.
+void setReadSeed(Value value, const Seed &seed);
 /// Takes the seeds off all ops and arguments of a function.
 void removeSeeds(func::FuncOp function);
 /// The sharding of a value's type, null before propagation.
