@@ -1,6 +1,7 @@
 // Runs a layout strategy, by name, and attaches its seeds. The user's rules go first, also those for the parameters
 // from which a weight is computed.
 #include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/BatchDims.h"
 #include "passes/Annotate/LayoutStrategy.h"
 #include "passes/Annotate/Passes.h"
 
@@ -23,7 +24,7 @@ static void writeSeed(const LayoutSeed &wanted, const LayoutProgram &program) {
   for (const DimCut &cut : wanted.cuts) {
     seed.open[cut.dim] = false;
     if (!cut.axes.empty())
-      seed.sharding.dims[cut.dim] = dimSharding(shape[cut.dim], cut);
+      cutPiece(seed.sharding.dims[cut.dim], cut);
   }
   wanted.ofReaders ? dist::setReadSeed(value, seed) : dist::setSeed(value, seed);
 }
@@ -45,8 +46,10 @@ struct AnnotateTensorParallel : impl::AnnotateTensorParallelBase<AnnotateTensorP
     std::vector<std::string> axes;
     llvm::copy_if(mesh.axesOf(dist::AxisRole::Tensor), std::back_inserter(axes),
                   [&](const std::string &axis) { return mesh.size(axis) > 1; });
-    LayoutProgram program{function, mesh, axes, storageAxes(**strategy, mesh),
-                          nn::findDependences(function)};
+    auto batchDims = nn::findBatchDims(function, batchDim);
+    if (failed(batchDims))
+      return signalPassFailure();
+    LayoutProgram program{function, mesh, axes, storageAxes(**strategy, mesh), nn::findDependences(function), *batchDims};
     if (Status fits = (*strategy)->check ? (*strategy)->check(program) : Status::success(); !fits.ok()) {
       userError(getOperation(), fits.kind()) << fits.message();
       return signalPassFailure();

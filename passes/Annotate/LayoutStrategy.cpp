@@ -9,6 +9,7 @@ namespace hpc {
 
 std::vector<LayoutSeed> oneDimensional(const LayoutProgram &program);
 std::vector<LayoutSeed> twoDimensional(const LayoutProgram &program);
+std::vector<LayoutSeed> threeDimensional(const LayoutProgram &program);
 std::vector<LayoutSeed> sequenceParallel(const LayoutProgram &program);
 Status needsSequence(const LayoutProgram &program);
 
@@ -17,6 +18,7 @@ static ArrayRef<LayoutStrategy> layoutStrategies() {
       {"1d", {}, oneDimensional},
       {"2d", {{"x", dist::AxisRole::Data, true}, {"y", dist::AxisRole::Tensor}}, twoDimensional},
       {"2.5d", {{"x", dist::AxisRole::Data, true}, {"y", dist::AxisRole::Tensor}, {"z", dist::AxisRole::Data}}, twoDimensional},
+      {"3d", {{"x", dist::AxisRole::Data, true}, {"y", dist::AxisRole::Tensor}, {"z", dist::AxisRole::Tensor}}, threeDimensional},
       {"1d+sp", {}, sequenceParallel, needsSequence}, // of --sp
   };
   return strategies;
@@ -158,14 +160,28 @@ std::vector<std::string> storageAxes(const LayoutStrategy &strategy, const dist:
 
 // ---- seeds --------------------------------------------------------------------------------------
 
+void cutPiece(dist::DimSharding &dim, const DimCut &cut) {
+  int64_t inner = 1;
+  for (size_t place = dim.size(); place-- > 0; inner *= dim[place].size) {
+    dist::SubDim whole = dim[place];
+    int64_t below = cut.piece.inner / inner, above = whole.size / below / cut.piece.size;
+    if (!whole.axes.empty() || cut.piece.inner % inner || below * cut.piece.size * above != whole.size)
+      continue;
+    dist::DimSharding parts;
+    if (above != 1)
+      parts.push_back({above, {}});
+    parts.push_back({cut.piece.size, cut.axes});
+    if (below != 1)
+      parts.push_back({below, {}});
+    dim.erase(dim.begin() + ptrdiff_t(place));
+    dim.insert(dim.begin() + ptrdiff_t(place), parts.begin(), parts.end());
+    return;
+  }
+}
+
 dist::DimSharding dimSharding(int64_t size, const DimCut &cut) {
-  int64_t outer = size / cut.piece.size / cut.piece.inner;
-  dist::DimSharding dim;
-  if (outer != 1)
-    dim.push_back({outer, {}});
-  dim.push_back({cut.piece.size, cut.axes});
-  if (cut.piece.inner != 1)
-    dim.push_back({cut.piece.inner, {}});
+  dist::DimSharding dim{{size, {}}};
+  cutPiece(dim, cut);
   return dim;
 }
 

@@ -15,7 +15,7 @@ struct DimCut {
   std::vector<std::string> axes = {};
 };
 
-/// The cuts that a strategy wants for a value. Other passes may cut the dims that it does not name.
+/// The cuts that a strategy wants for a value; several of one dim concern different pieces. Other passes may cut the dims that it does not name.
 struct LayoutSeed {
   Value value;
   SmallVector<DimCut, 2> cuts;
@@ -30,6 +30,7 @@ struct LayoutProgram {
   std::vector<std::string> axes;    ///< of role tensor
   std::vector<std::string> storageAxes; ///< the strategy's own whose ranks have other rows, and store weights in pieces
   nn::Dependences dependences;
+  SmallVector<std::optional<int64_t>> batchDims; ///< of the arguments, as findBatchDims gives them
 
   /// Ranks of some axes.
   int64_t ranksOf(ArrayRef<std::string> axes) const;
@@ -70,6 +71,8 @@ Expected<std::string> takeOwnAxes(dist::GivenSizes &mesh, StringRef layout);
 /// The names of a strategy's axes in a mesh that store pieces of weights and have more than one rank.
 std::vector<std::string> storageAxes(const LayoutStrategy &strategy, const dist::Mesh &mesh);
 
+/// Cuts a piece of a dim that lies in one uncut part of it.
+void cutPiece(dist::DimSharding &dim, const DimCut &cut);
 /// The sharding of a dim of `size` elements.
 dist::DimSharding dimSharding(int64_t size, const DimCut &cut);
 

@@ -2,11 +2,9 @@
 // tables, where that pays, and heads. All tensor axes cut the same dim.
 //
 //   x [M, K] --- W1 [K, N@tp] --- gelu [M, N@tp] --- W2 [N@tp, K] --- partial{tp}: one all-reduce a pair
-#include "passes/Annotate/LayoutStrategy.h"
-#include "passes/Annotate/WeightLayout.h"
+#include "passes/Annotate/ProductColumns.h"
 
 #include "compiler/Dialect/Dist/WholeOutput.h"
-#include "compiler/ElementType.h"
 #include "compiler/Location.h"
 
 namespace hpc {
@@ -20,20 +18,6 @@ static bool isGathered(Operation *product) {
       return true;
   }
   return false;
-}
-
-/// Rows that a rank does not hold save memory once; the all-reduce that fetches them costs bytes in every
-/// micro-batch. A table that is a head's weight too is cut for the head. So vocabularies are cut, and tables of a few
-/// rows that are read many times (token types, T5's relative positions) are not.
-static bool paysByRows(const WeightLookup &lookup, const LayoutProgram &program) {
-  for (Operation *user : lookup.table.getUsers())
-    if (matchWeightMatmul(user, program.dependences))
-      return true;
-  auto bytes = [](Value value) {
-    return nn::tensorType(value).getNumElements() * elementBytes(nn::tensorType(value).getElementType());
-  };
-  int64_t batchCuts = program.mesh.sizeOf(dist::AxisRole::Time) * program.mesh.rowRanks();
-  return bytes(lookup.table) >= 2 * bytes(lookup.op->getResult(0)) / batchCuts; // both times (k - 1) / k
 }
 
 /// The columns of a product: its weight's, or its result's where an op that cannot cut them computes the weight from

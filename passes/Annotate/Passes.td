@@ -63,8 +63,12 @@ def AnnotateTensorParallel : Pass<"hpc-annotate-tensor-parallel", "::mlir::Modul
 
     `2d`: ranks x by y. Rows are cut over x, as a batch is over dp, and weights are stored in pieces over x and gathered for use; the columns of every product, and so the
     hidden dim between products, are cut over y. Xu et al. 2021.
+
+    `3d`: ranks x by y by z. Rows are cut over x and one of y and z, the hidden dim over the other one; each product with a weight exchanges the two. Weights are stored in
+    pieces over x. Rows of a batch go first, then positions of the sequence. Bian et al. 2021.
   }];
-  let options = [Option<"layout", "layout", "std::string", "\"1d\"", "name of the strategy, with sizes or not">];
+  let options = [Option<"layout", "layout", "std::string", "\"1d\"", "name of the strategy, with sizes or not">,
+                 Option<"batchDim", "batch-dim", "std::string", "\"\"", "name of the batch dim">];
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }
 

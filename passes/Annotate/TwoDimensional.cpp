@@ -10,8 +10,7 @@
 //
 // Norms in between stay in parts: their statistics, a number or two a row, are all-reduced over y. Attention has heads over y.
 #include "passes/Annotate/FactorTrace.h"
-#include "passes/Annotate/LayoutStrategy.h"
-#include "passes/Annotate/WeightLayout.h"
+#include "passes/Annotate/ProductColumns.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -157,45 +156,10 @@ struct TwoDimensional {
             cutResult(product.value, product.dim, product.piece);
   }
 
-  /// Whether a value is rows of tables, or an elementwise result of such rows.
-  bool isOfTables(Value value) const {
-    llvm::SetVector<Value> open;
-    open.insert(value);
-    for (size_t next = 0; next < open.size(); ++next)
-      if (Operation *op = open[next].getDefiningOp(); op && matchWeightLookup(op, program.dependences))
-        return true;
-      else if (op && accessOf(op) == Access::Elementwise)
-        open.insert(op->operand_begin(), op->operand_end());
-    return false;
-  }
-
   /// A composite stays in parts if its whole row comes from columns of products or from tables.
   void seedRows() {
-    llvm::DenseSet<Operation *> noSums;
-    OpFacts facts(program.dependences);
-    DimTrace trace(facts, noSums, /*crossesRows=*/true);
-    for (Operation &op : function.front()) {
-      auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-      if (!ruled || accessOf(&op) != Access::Composite || !program.dependences.lookup(op.getOperand(0)).isTrunk())
-        continue;
-      ShardingRule rule = ruled.getShardingRule();
-      Value value = op.getOperand(0);
-      for (auto [dim, factors] : llvm::enumerate(rule.results[0])) {
-        if (factors.size() != 1 || !rule.factors[factors[0]].isInternal || !rule.factors[factors[0]].canCut ||
-            dim >= rule.operands[0].size() || rule.operands[0][dim] != factors)
-          continue;
-        Piece row = allOf(value, unsigned(dim));
-        auto isAlongRow = [&](Operation *product) {
-          std::optional<WeightMatmul> matched = matchWeightMatmul(product, program.dependences);
-          return !columns.contains(product) && matched && nn::shapeOf(product->getResult(0))[*matched->resultN] == row.size;
-        };
-        if (!llvm::is_contained(trace.back(value, unsigned(dim), row), row))
-          continue;
-        llvm::SetVector<Operation *> products = trace.columnsOf(value, unsigned(dim), row);
-        if (llvm::all_of(products, isAlongRow) && (!products.empty() || isOfTables(value)))
-          seeds.push_back({op.getResult(0), {{unsigned(dim), row, program.axes}}});
-      }
-    }
+    for (RowInParts row : rowsInParts(program, [&](Operation *product) { return columns.contains(product); }))
+      seeds.push_back({row.result, {{row.dim, allOf(row.result, row.dim), program.axes}}});
   }
 
   void findColumns() {

@@ -27,7 +27,7 @@ struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {
     }
     propagation.seedWritten();
     propagation.flow();
-    propagation.flowTime();
+    propagation.flowRest();
     propagation.flowPartials();
     propagation.weighConflicts();
     propagation.flowPartials(); // ops whose cuts were given up may pass other partial sums

@@ -53,6 +53,13 @@ static DimSharding onlyTime(DimSharding cut, const Mesh &mesh) {
   return normalize(cut, mesh);
 }
 
+/// The part of a cut that lies outside of all cuts over `axes`.
+static DimSharding outside(DimSharding cut, const AxisNames &axes, const Mesh &mesh) {
+  for (SubDim &sub : cut)
+    sub.axes.erase(llvm::find_if(sub.axes, [&](const std::string &axis) { return llvm::is_contained(axes, axis); }), sub.axes.end());
+  return normalize(cut, mesh);
+}
+
 /// Whether a factor may take such a cut, judged by this factor alone.
 bool Propagation::mayTake(const OpState &state, int factor, const DimSharding &cut) const {
   return !state.closed[factor] && mayCut(state.sharding.rule.factors[factor], cut) &&
@@ -186,7 +193,7 @@ bool Propagation::offer(Value value, unsigned dim, const DimSharding &wanted, co
 namespace {
 /// A cut that an operand brings to a factor.
 struct Candidate {
-  bool weight;
+  bool weight, isSummed;
   int64_t elements;
   unsigned operand;
   int factor;
@@ -205,7 +212,8 @@ static bool yieldsToResults(const ShardingRule &rule, int factor) {
   return rule.factors[factor].isInternal && isInResults(rule, factor);
 }
 
-/// Weights go before activations, larger operands before smaller ones, then the order of operands.
+/// Weights go before activations, then factors that results have before those that are summed: a gradient of a weight keeps the weight's cut,
+/// and its rows meet. Then larger operands before smaller ones, and the order of operands.
 bool Propagation::takeFromOperands(OpState &state) {
   const ShardingRule &rule = state.sharding.rule;
   std::vector<Candidate> candidates;
@@ -220,12 +228,12 @@ bool Propagation::takeFromOperands(OpState &state) {
         if (DimSharding taken = state.whole[factor] ? onlyTime(group, mesh) : group;
             isCut(taken) && !isCut(state.sharding.factors[factor]) && !yieldsToResults(rule, factor) &&
             mayTake(state, factor, taken))
-          candidates.push_back({weight, nn::tensorType(operand).getNumElements(), unsigned(index), factor, taken});
+          candidates.push_back({weight, !isInResults(rule, factor), nn::tensorType(operand).getNumElements(), unsigned(index), factor, taken});
     }
   }
   llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
-    return std::make_tuple(!a.weight, -a.elements, a.operand, a.factor) <
-           std::make_tuple(!b.weight, -b.elements, b.operand, b.factor);
+    return std::make_tuple(!a.weight, a.isSummed, -a.elements, a.operand, a.factor) <
+           std::make_tuple(!b.weight, b.isSummed, -b.elements, b.operand, b.factor);
   });
   bool changed = false;
   for (const Candidate &candidate : candidates) {
@@ -242,7 +250,7 @@ bool Propagation::takeFromOperands(OpState &state) {
   return changed;
 }
 
-bool Propagation::takeTimeFromOperands(OpState &state) {
+bool Propagation::takeRestFromOperands(OpState &state) {
   const ShardingRule &rule = state.sharding.rule;
   bool changed = false;
   for (auto [index, operand] : llvm::enumerate(state.op->getOperands()))
@@ -251,9 +259,12 @@ bool Propagation::takeTimeFromOperands(OpState &state) {
       if (!isCut(cut) || !splitByFactors(rule, dim, cut, mesh, groups))
         continue;
       for (auto [factor, group] : llvm::zip(dim, groups)) {
-        DimSharding taken = onlyTime(group, mesh);
-        if (!isCut(taken) || isCut(state.sharding.factors[factor]) || yieldsToResults(rule, factor) ||
-            !mayTake(state, factor, taken) || intersects(axesOf(taken), axesOf(state.sharding.factors)))
+        if (isCut(state.sharding.factors[factor]) || yieldsToResults(rule, factor))
+          continue;
+        DimSharding taken = outside(group, axesOf(state.sharding.factors), mesh);
+        if (!mayTake(state, factor, taken))
+          taken = onlyTime(taken, mesh);
+        if (!isCut(taken) || !mayTake(state, factor, taken))
           continue;
         state.sharding.factors[factor] = taken;
         changed = true;
@@ -294,9 +305,9 @@ void Propagation::flow() {
   }
 }
 
-void Propagation::flowTime() {
+void Propagation::flowRest() {
   for (OpState &state : ops)
-    if (takeTimeFromOperands(state)) {
+    if (takeRestFromOperands(state)) {
       touch(state);
       flow();
     }

@@ -46,9 +46,9 @@ public:
   void seedWritten();
   /// Lets cuts flow along factors, forward and backward, until nothing changes.
   void flow();
-  /// An op that has the other axes of a batch's cut elsewhere takes time's part of the cut alone: every op computes a
-  /// micro-batch from its part of the batch. After all flow, so that ops which can take the whole cut do.
-  void flowTime();
+  /// An op that has an axis of a cut elsewhere takes the part of the cut outside of this axis: every op computes a micro-batch from its part of
+  /// the batch, and a product whose columns are cut over an axis of rows has the rows of the others. After all flow, so that ops which can take the whole cut do.
+  void flowRest();
   /// Gives up cuts of activations that cost more bytes than they save.
   void weighConflicts();
   /// Decides over which axes results stay partial.
@@ -82,7 +82,7 @@ private:
   void touchUsers(Value value);
   void visit(OpState &state);
   bool takeFromOperands(OpState &state);
-  bool takeTimeFromOperands(OpState &state);
+  bool takeRestFromOperands(OpState &state);
   void giveToOperands(OpState &state);
   bool offer(Value value, unsigned dim, const dist::DimSharding &wanted, const CutOrigins &origins);
   bool offerToOp(OpState &state, unsigned result, unsigned dim, const dist::DimSharding &wanted,

@@ -1,0 +1,230 @@
+// The layout 3d (Bian et al. 2021): x ranks cut rows, and weights are stored in pieces over them; y and z take turns, one cuts
+// the hidden dim and one cuts rows inside of x. Each product with a weight exchanges the two, forward and backward.
+//
+//   X [M@(x, y), K@z] -- gather over y --> [M@x, K@z] --.
+//                                                      matmul --> [M@x, N@y] partial{z} -- reduce-scatter --> Y [M@(x, z), N@y]
+//   W [K@(z, x), N@y] -- gather over x --> [K@z, N@y] --'
+//
+// Seeds on the readers of a product make the reduce-scatter. Norms stay in parts: the axis of the hidden dim adds up their statistics.
+#include "passes/Annotate/ProductColumns.h"
+#include "passes/Annotate/RowDims.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace hpc {
+namespace {
+
+/// Which of the two axes cuts the hidden dim of a value; the other one cuts its rows.
+enum class Turn {
+  None,   ///< no activation, or the gradient of a weight
+  Stream, ///< z: what tables give, and what every second product gives
+  Inner,  ///< y
+};
+
+struct ThreeDimensional {
+  const LayoutProgram &program;
+  func::FuncOp function;
+  const std::string y, z;
+  RowDims rows;
+  std::vector<std::string> batchAxes; ///< of rows in every value: all but y and z
+  llvm::DenseMap<Operation *, WeightCut> parts; ///< products that are cut along a part of a dim: heads, whole matrices
+  llvm::DenseMap<Value, Turn> turns;
+  llvm::MapVector<Value, SmallVector<DimCut, 2>> cuts;
+  SmallVector<WeightLookup> tables; ///< the first lookup of each that is cut by rows of the table
+
+  explicit ThreeDimensional(const LayoutProgram &program)
+      : program(program), function(program.function), y(program.mesh.axesOf(dist::AxisRole::Tensor)[0]), z(program.mesh.axesOf(dist::AxisRole::Tensor)[1]),
+        rows(function, program.batchDims, program.mesh) {
+    for (const dist::Mesh::Axis &axis : program.mesh.axes)
+      if (axis.role == dist::AxisRole::Time || dist::cutsRows(axis.role))
+        batchAxes.push_back(axis.name);
+  }
+
+  static Piece allOf(Value value, unsigned dim) { return {1, nn::shapeOf(value)[dim]}; }
+  static Turn next(Turn turn) { return turn == Turn::Stream ? Turn::Inner : Turn::Stream; }
+  const std::string &hiddenAxis(Turn turn) const { return turn == Turn::Stream ? z : y; }
+  const std::string &rowAxis(Turn turn) const { return turn == Turn::Stream ? y : z; }
+  Turn turnOf(Value value) const { return turns.lookup(value); }
+
+  /// Axes of size 1 cut nothing.
+  std::vector<std::string> several(std::vector<std::string> axes) const {
+    llvm::erase_if(axes, [&](const std::string &axis) { return program.mesh.size(axis) == 1; });
+    return axes;
+  }
+
+  void cut(Value value, unsigned dim, Piece piece, const std::vector<std::string> &axes) {
+    if (std::vector<std::string> over = several(axes); !over.empty())
+      cuts[value].push_back({dim, piece, over});
+  }
+
+  /// Cuts the rows of all results over the axes that cut them in every value, and over `axis`.
+  void cutRows(Operation *op, ArrayRef<std::string> axis) {
+    std::vector<std::string> axes = batchAxes;
+    llvm::append_range(axes, axis);
+    for (OpResult result : op->getResults())
+      llvm::append_range(cuts[result], rows.cuts(result, axes));
+  }
+
+  // ---- weights ----------------------------------------------------------------------------------
+
+  /// Whether a rank of x gets a piece of the dim besides other cuts.
+  bool isStored(Value weight, unsigned dim, ArrayRef<std::string> axes) const {
+    return nn::shapeOf(weight)[dim] >= program.ranksOf(axes) * program.ranksOf(program.storageAxes);
+  }
+
+  /// The parameter that a weight is; null for one that is computed from parameters.
+  static Value parameterOf(Value weight) {
+    Value stored = nn::storedForm(weight);
+    return isa_and_present<nn::ParameterOp>(stored.getDefiningOp()) ? stored : Value();
+  }
+
+  void cutWeight(Value weight, const DimCut &k, const DimCut &n) {
+    Value parameter = parameterOf(weight);
+    if (!parameter || cuts.contains(parameter))
+      return;
+    SmallVector<DimCut, 2> wanted = {k, n};
+    for (DimCut &cut : wanted) // the first dim that is cut as a whole has the pieces of x, inside of its own cut
+      if (cut.piece == allOf(weight, cut.dim) && isStored(weight, cut.dim, cut.axes)) {
+        llvm::append_range(cut.axes, program.storageAxes);
+        break;
+      }
+    for (const DimCut &cut : wanted)
+      this->cut(parameter, cut.dim, cut.piece, cut.axes);
+  }
+
+  /// How a dim of a weight is cut in use, by its parameter's seed.
+  std::optional<DimCut> cutInUse(Value weight, unsigned dim) const {
+    Value parameter = parameterOf(weight);
+    auto found = parameter ? cuts.find(parameter) : cuts.end();
+    if (found != cuts.end())
+      for (DimCut cut : found->second)
+        if (cut.dim == dim) {
+          llvm::erase_if(cut.axes, [&](const std::string &axis) { return llvm::is_contained(program.storageAxes, axis); });
+          return cut;
+        }
+    return std::nullopt;
+  }
+
+  // ---- ops --------------------------------------------------------------------------------------
+
+  /// A product sums over the axis of its operand's hidden dim; all ranks along both axes have the same rows.
+  Turn visitProduct(WeightMatmul product) {
+    Value result = product.op->getResult(0), weight = product.op->getOperand(product.weight), input = product.op->getOperand(product.activation);
+    const Turn from = turnOf(input) == Turn::None ? Turn::Inner : turnOf(input); // what comes from outside is whole
+    Turn to = next(from);
+    Piece k = allOf(weight, product.weightK), n = allOf(weight, product.weightN);
+    if (auto found = parts.find(product.op); found != parts.end() && found->second.isRow) {
+      k = found->second.piece;
+    } else if (found != parts.end()) {
+      product = found->second.product;
+      n = found->second.piece;
+      if (product.weightN == found->second.product.weightN && llvm::is_contained(llvm::make_first_range(product.stacked), product.weightN))
+        to = Turn::Inner; // whole matrices are dealt out over y
+    }
+    const bool isDealtOut = to == from;
+    DimCut ofK{product.weightK, k, isDealtOut ? std::vector<std::string>() : several({hiddenAxis(from)})}, ofN{product.weightN, n, several({hiddenAxis(to)})};
+    if (!program.mayCut(weight, ofN))
+      return from;
+    cutWeight(weight, ofK, ofN);
+    cutRows(product.op, {});
+    if (parameterOf(weight))
+      if (std::optional<DimCut> inUse = cutInUse(weight, product.weightN))
+        ofN = *inUse;
+    if (product.resultN && nn::shapeOf(result)[*product.resultN] > 1)
+      cut(result, *product.resultN, ofN.piece, ofN.axes);
+    return to;
+  }
+
+  /// A vocabulary that pays is cut over y and x: the rows of a lookup are then a sum over y.
+  Turn visitLookup(const WeightLookup &lookup) {
+    unsigned width = unsigned(nn::shapeOf(lookup.table).size()) - 1;
+    if (width == lookup.dim)
+      return Turn::None;
+    const bool bySum = paysByRows(lookup, program);
+    if (!cuts.contains(lookup.table) && parameterOf(lookup.table)) {
+      cutWeight(lookup.table, {lookup.dim, allOf(lookup.table, lookup.dim), bySum ? several({y}) : std::vector<std::string>()},
+                {width, allOf(lookup.table, width), several({z})});
+      if (bySum)
+        tables.push_back(lookup);
+    }
+    if (bySum)
+      cutRows(lookup.op, {});
+    else
+      cutRows(lookup.op, y);
+    return Turn::Stream;
+  }
+
+  /// The gradient of a table that is cut by rows: every rank adds to its own.
+  void cutTableGradient(Operation *op, const ShardingRule &rule) {
+    for (OpResult result : op->getResults())
+      for (const WeightLookup &lookup : tables)
+        if (nn::shapeOf(result) == nn::shapeOf(lookup.table))
+          for (auto [dim, factors] : llvm::enumerate(rule.results[result.getResultNumber()]))
+            if (factors.size() == 1 && dim == lookup.dim && rule.factors[factors[0]].isIndex)
+              cuts[result] = {{unsigned(dim), allOf(result, unsigned(dim)), several({y})}};
+  }
+
+  /// Products of two activations sum over heads' elements, and those for a weight's gradient over rows.
+  Turn commonTurn(Operation *op) const {
+    Turn found = Turn::None;
+    for (Value operand : op->getOperands()) {
+      Turn turn = turnOf(operand);
+      if (accessOf(op) == Access::Product && turn != Turn::None && found != Turn::None && turn != found)
+        return Turn::None;
+      if (found == Turn::None)
+        found = turn;
+    }
+    return found;
+  }
+
+  static bool mixesPositions(const ShardingRule &rule) {
+    return llvm::any_of(rule.factors, [](const ShardingFactor &factor) { return factor.isSequence; });
+  }
+
+  void visit(Operation *op, const ShardingRule &rule) {
+    Turn turn;
+    if (std::optional<WeightMatmul> product = matchWeightMatmul(op, program.dependences); product && nn::isProduct(op))
+      turn = visitProduct(*product);
+    else if (std::optional<WeightLookup> lookup = matchWeightLookup(op, program.dependences))
+      turn = visitLookup(*lookup);
+    else {
+      turn = commonTurn(op);
+      if (turn != Turn::None && !mixesPositions(rule)) // attention follows its queries
+        cutRows(op, rowAxis(turn));
+      cutTableGradient(op, rule);
+    }
+    for (Value result : op->getResults())
+      turns[result] = turn;
+  }
+
+  std::vector<LayoutSeed> find() && {
+    // 1. Heads and whole matrices, as 1d finds them; other dims are cut as a whole.
+    WeightLayout layout = chooseLayout(function, program.dependences, std::max(program.mesh.size(y), program.mesh.size(z)), [&](const WeightCut &cut) {
+      const WeightMatmul &product = cut.product;
+      return cut.isRow || program.mayCut(product.op->getOperand(product.weight), {product.weightN, cut.piece, several({y})});
+    });
+    for (const WeightCut &cut : layout.cuts) {
+      unsigned dim = cut.isRow ? cut.product.weightK : cut.product.weightN;
+      if (!(cut.piece == allOf(cut.product.op->getOperand(cut.product.weight), dim)))
+        parts.try_emplace(cut.product.op, cut);
+    }
+    // 2. Rows of all activations, weights, and the hidden dim of products.
+    for (Operation &op : function.front())
+      if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
+        visit(&op, ruled.getShardingRule());
+    // 3. The hidden dim of norms.
+    for (RowInParts row : rowsInParts(program, [&](Operation *product) { return parts.contains(product); }))
+      if (Turn turn = turnOf(row.result); turn != Turn::None)
+        cut(row.result, row.dim, allOf(row.result, row.dim), {hiddenAxis(turn)});
+    std::vector<LayoutSeed> seeds;
+    for (auto &[value, wanted] : cuts)
+      if (!wanted.empty())
+        seeds.push_back({value, wanted});
+    return seeds;
+  }
+};
+} // namespace
+
+std::vector<LayoutSeed> threeDimensional(const LayoutProgram &program) { return ThreeDimensional(program).find(); }
+
+} // namespace hpc
