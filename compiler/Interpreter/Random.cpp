@@ -15,15 +15,28 @@ static Results evaluateDropout(nn::DropoutOp op, Operands operands) {
   SmallVector<int64_t> strides(x.shape.size(), 1);
   for (size_t dim = x.shape.size(); dim-- > 1;)
     strides[dim - 1] = strides[dim] * op.getWholeShape()[dim];
-  int64_t start = 0;
-  for (auto [number, offset] : llvm::enumerate(operands.drop_front(3)))
-    start += offset->ints[0] * strides[size_t((*op.getOffsetDims())[number])];
+  // Along a dim whose positions are given, an index is looked up.
+  SmallVector<int64_t> consecutive = strides, indices(strides.size(), 0);
+  const Tensor *positions = nullptr;
+  int64_t start = 0, along = 0;
+  for (auto [number, offset] : llvm::enumerate(operands.drop_front(3))) {
+    const size_t dim = size_t((*op.getOffsetDims())[number]);
+    if (offset->shape.empty()) {
+      start += offset->ints[0] * strides[dim];
+      continue;
+    }
+    positions = offset;
+    along = strides[dim];
+    consecutive[dim] = 0;
+    indices[dim] = 1;
+  }
   const double rate = op.getRate().convertToDouble(), scale = philox::dropoutScale(rate);
   const uint32_t threshold = philox::dropoutThreshold(rate);
   const philox::DropoutStream stream{wholeNumber(*operands[2]), wholeNumber(*operands[1]), uint32_t(op.getSite())};
-  forEachElement<1>(x.shape, {strides}, {start}, [&](int64_t i, const std::array<int64_t, 1> &position) {
+  forEachElement<2>(x.shape, {consecutive, indices}, {start, 0}, [&](int64_t i, const std::array<int64_t, 2> &at) {
+    const int64_t position = at[0] + (positions ? positions->ints[size_t(at[1])] * along : 0);
     result.floats[size_t(i)] = !stream.drops()                                    ? x.floats[size_t(i)]
-                               : stream.word(uint64_t(position[0])) < threshold ? 0
+                               : stream.word(uint64_t(position)) < threshold ? 0
                                                                                 : x.floats[size_t(i)] * scale;
   });
   return one(std::move(result));

@@ -36,7 +36,7 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("(C4) query, key and value need one float element type and the result a float one, got ")
            << getQuery().getType() << ", " << getKey().getType() << ", " << getValue().getType() << " to "
            << getResult().getType();
-  if (failed(verifyAttentionDropout(*this)) || failed(verifyAttentionPositions(*this, maskOf(*this))))
+  if (failed(verifyAttentionPositions(*this, operandsOf(*this), maskOf(*this))) || failed(verifyAttentionDropout(*this)))
     return failure();
   return verifyAttentionMask(*this, operandsOf(*this), getHidden().has_value());
 }

@@ -59,6 +59,8 @@ void AttentionOp::buildGradients(GradientBuilder &b) {
     op.setHiddenAttr(getHiddenAttr());
     op.getQueryStartMutable().assign(getQueryStart());
     op.getKeyStartMutable().assign(getKeyStart());
+    if (getQueryPositions())
+      op.getQueryPositionsMutable().assign(getQueryPositions());
     if (std::optional<DropoutDraw> draw = dropoutOf(*this))
       addDropout(op, *draw);
     for (unsigned i = 0; i < 3; ++i)
@@ -109,7 +111,7 @@ LogicalResult AttentionGradOp::verify() {
     return emitOpError("(C1) shapes do not fit [b, h, q, d], [b, g, k, d], [b, g, k, x], [b, h, q, x]");
   if (key[1] == 0 ? query[1] != 0 : query[1] % key[1] != 0)
     return emitOpError("(C2) ") << key[1] << " key groups do not divide " << query[1] << " heads";
-  if (failed(verifyAttentionDropout(*this)) || failed(verifyAttentionPositions(*this, maskOf(*this))))
+  if (failed(verifyAttentionPositions(*this, operandsOf(*this), maskOf(*this))) || failed(verifyAttentionDropout(*this)))
     return failure();
   if (failed(verifyAttentionMask(*this, operandsOf(*this), getHidden().has_value())))
     return failure();

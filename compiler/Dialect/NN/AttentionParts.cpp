@@ -5,7 +5,7 @@ namespace hpc::nn {
 
 int64_t countScores(ArrayRef<int64_t> query, ArrayRef<int64_t> value, const AttentionMask &mask) {
   int64_t queries = query[2], keys = value[2];
-  if (!mask.causalOffset || !mask.queryStart.empty() || !mask.keyStart.empty())
+  if (!mask.causalOffset || !mask.queryStart.empty() || !mask.keyStart.empty() || mask.queryPositions)
     return query[0] * query[1] * queries * keys;
   // Query i sees i + offset + 1 keys from `first` on, all of them from `last` on.
   int64_t offset = std::clamp<int64_t>(int64_t(*mask.causalOffset), -queries, keys);
@@ -31,7 +31,7 @@ LogicalResult verifyAttentionMask(Operation *attention, const AttentionOperands 
   return success();
 }
 
-LogicalResult verifyAttentionPositions(Operation *attention, const AttentionMask &mask) {
+LogicalResult verifyAttentionPositions(Operation *attention, const AttentionOperands &operands, const AttentionMask &mask) {
   for (auto [name, starts] : {std::pair("query_start", ArrayRef<Value>(mask.queryStart)),
                               std::pair("key_start", ArrayRef<Value>(mask.keyStart))})
     for (Value start : starts) {
@@ -40,6 +40,17 @@ LogicalResult verifyAttentionPositions(Operation *attention, const AttentionMask
       if (tensorType(start).getRank() != 0 || tensorType(start).getElementType().isInteger(1))
         return attention->emitOpError("(C6) '") << name << "' takes numbers of rank 0, got " << start.getType();
     }
+  if (!mask.queryPositions)
+    return success();
+  RankedTensorType type = tensorType(mask.queryPositions);
+  ArrayRef<int64_t> query = shapeOf(operands.query);
+  const bool drops = dropoutOf(attention).has_value();
+  if (!mask.causalOffset && !drops)
+    return attention->emitOpError("(C7) 'query_positions' needs 'causal_offset' or `dropout`: nothing else reads positions");
+  const bool isOfEach = type.getShape() == ArrayRef<int64_t>({query[0], query[2]}) && !drops;
+  if (!type.getElementType().isInteger() || type.getElementType().isInteger(1) || (type.getShape() != query.slice(2, 1) && !isOfEach))
+    return attention->emitOpError("(C7) 'query_positions' must be integers [") << query[2] << "] or, without dropout, [" << query[0]
+                                                                               << ", " << query[2] << "], got " << type;
   return success();
 }
 
@@ -105,6 +116,26 @@ Value AttentionParts::sumOf(ArrayRef<Value> starts) {
   return sum;
 }
 
+Value AttentionParts::lastKeys() {
+  Type i64 = builder.getI64Type();
+  const int64_t queries = shapeOf(query).drop_back().back(), offset = std::clamp(int64_t(*mask.causalOffset), -farthestOffset, farthestOffset);
+  Value start = sumOf(mask.queryStart);
+  if (!mask.queryPositions)
+    return IotaOp::create(builder, loc, RankedTensorType::get({queries, 1}, i64), start, 0, offset, 1);
+  // As a column for each query, of each sequence where they differ.
+  SmallVector<int64_t> shape = {queries, 1};
+  if (ArrayRef<int64_t> given = shapeOf(mask.queryPositions); given.size() == 2) {
+    shape.insert(shape.begin(), isGrouped ? 2 : 1, 1);
+    shape.insert(shape.begin(), given[0]);
+  }
+  Value last = reshaped(converted(mask.queryPositions, i64), shape);
+  if (offset != 0) {
+    auto type = RankedTensorType::get({}, i64);
+    last = AddOp::create(builder, loc, last, ConstantOp::create(builder, loc, DenseElementsAttr::get(type, builder.getI64IntegerAttr(offset))));
+  }
+  return start ? Value(AddOp::create(builder, loc, last, start)) : last;
+}
+
 Value AttentionParts::maskedScores() {
   Value scores = product(query, key, /*transposeLhs=*/false, /*transposeRhs=*/true, wide);
   scores = MulOp::create(builder, loc, scores, number(mask.scale));
@@ -114,9 +145,8 @@ Value AttentionParts::maskedScores() {
     scores = AddOp::create(builder, loc, scores, converted(bias, wide));
   if (mask.causalOffset) {
     Type i64 = builder.getI64Type();
-    int64_t queries = shapeOf(scores).drop_back().back(), keys = shapeOf(scores).back();
-    int64_t offset = std::clamp(int64_t(*mask.causalOffset), -farthestOffset, farthestOffset);
-    Value row = IotaOp::create(builder, loc, RankedTensorType::get({queries, 1}, i64), sumOf(mask.queryStart), 0, offset, 1);
+    int64_t keys = shapeOf(scores).back();
+    Value row = lastKeys();
     Value column = IotaOp::create(builder, loc, RankedTensorType::get({1, keys}, i64), sumOf(mask.keyStart), 1, 0, 1);
     Value visible = CompareOp::create(builder, loc, ComparePredicate::ge, row, column);
     scores = SelectOp::create(builder, loc, visible, scores, number(-std::numeric_limits<double>::infinity()));
@@ -132,7 +162,7 @@ Value AttentionParts::probabilities() {
 }
 
 Value AttentionParts::probabilitiesForGradient() {
-  const bool isAtStart = mask.queryStart.empty() && mask.keyStart.empty();
+  const bool isAtStart = mask.queryStart.empty() && mask.keyStart.empty() && !mask.queryPositions;
   const bool seesAlways =
       !bias && !visible && (!mask.causalOffset || (isAtStart && int64_t(*mask.causalOffset) >= 0));
   if (mask.guarded || seesAlways)

@@ -13,6 +13,7 @@ struct AttentionMask {
   std::optional<uint64_t> causalOffset;
   bool guarded;
   SmallVector<Value> queryStart, keyStart; ///< their sums are the positions of the first query and the first key
+  Value queryPositions;                    ///< of each query, before queryStart is added; null: its number
 };
 /// The operands of an nn.attention or nn.attention_grad.
 template <typename Op> AttentionOperands operandsOf(Op op) {
@@ -20,7 +21,7 @@ template <typename Op> AttentionOperands operandsOf(Op op) {
 }
 template <typename Op> AttentionMask maskOf(Op op) {
   return {op.getScale().convertToDouble(), op.getHidden().value_or(llvm::APFloat(0.0)).convertToDouble(), op.getCausalOffset(),
-          op.getGuarded(), SmallVector<Value>(op.getQueryStart()), SmallVector<Value>(op.getKeyStart())};
+          op.getGuarded(), SmallVector<Value>(op.getQueryStart()), SmallVector<Value>(op.getKeyStart()), op.getQueryPositions()};
 }
 
 /// The sharding rule of an attention: one term for each operand, then `results` and clauses. Queries may be cut while keys
@@ -31,10 +32,12 @@ template <typename Op> std::string attentionRuleText(Op op, StringRef operands, 
     if (ofScores)
       text += ",b(gr)qK";
   text.append(op.getRandom().size() + op.getQueryStart().size() + op.getKeyStart().size(), ','); // of rank 0
+  if (op.getQueryPositions())
+    text += shapeOf(op.getQueryPositions()).size() == 1 ? ",q" : ",bq";
   text += results.str() + "; sequence qK";
   // A query's position decides what it sees, and with dropout what it drops.
   std::string indices = op.getRandom().empty() ? "" : "bgr";
-  if (op.getCausalOffset() || !op.getRandom().empty())
+  if (!op.getQueryPositions() && (op.getCausalOffset() || !op.getRandom().empty()))
     indices += "q";
   return indices.empty() ? text : text + "; index " + indices;
 }
@@ -45,8 +48,8 @@ LogicalResult verifyAttentionMask(Operation *attention, const AttentionOperands 
 /// An offset beyond it is cut to it, so that no sum of positions wraps: as far as a diagonal may be from any key.
 constexpr int64_t farthestOffset = int64_t(1) << 61;
 
-/// (C6): positions are numbers that a causal mask reads.
-LogicalResult verifyAttentionPositions(Operation *attention, const AttentionMask &mask);
+/// (C6) and (C7): starts and positions are numbers that a causal mask reads, positions also dropout.
+LogicalResult verifyAttentionPositions(Operation *attention, const AttentionOperands &operands, const AttentionMask &mask);
 
 /// Scores of an attention that count: [b, h, q, d] with [b, g, k, x], less those that a causal mask hides. All where the
 /// positions are known at run time alone: some rank, or some step, sees nearly as many.
@@ -83,6 +86,7 @@ struct AttentionParts {
 private:
   Value maskedScores();
   Value sumOf(ArrayRef<Value> starts); ///< an i64; null without any
+  Value lastKeys();                    ///< the last key that each query sees, before keyStart is subtracted
 };
 
 } // namespace hpc::nn

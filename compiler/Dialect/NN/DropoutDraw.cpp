@@ -4,18 +4,36 @@
 
 namespace hpc::nn {
 
+Value DropoutDraw::positionsOf(int64_t dim) const {
+  for (auto [offset, of] : llvm::zip(offsets, offsetDims))
+    if (of == dim && !shapeOf(offset).empty())
+      return offset;
+  return {};
+}
+
+/// The weights of a part: [batch, groups, repeat, queries, keys].
+static std::array<int64_t, 5> weightsOf(ArrayRef<int64_t> query, ArrayRef<int64_t> key) {
+  return {query[0], key[1], key[1] == 0 ? 1 : query[1] / key[1], query[2], key[2]};
+}
+constexpr int64_t queryDim = 3;
+
 /// Operands that an attention draws by: step, seed, then offsets.
 template <typename Op> static std::optional<DropoutDraw> ofAttention(Op op) {
   OperandRange random = op.getRandom();
   if (random.size() < 2 || !op.getSite() || !op.getRate())
     return std::nullopt;
-  ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey());
-  SmallVector<int64_t> whole = {query[0], key[1], key[1] == 0 ? 1 : query[1] / key[1], query[2], key[2]}, dims;
+  SmallVector<int64_t> whole(ArrayRef<int64_t>(weightsOf(shapeOf(op.getQuery()), shapeOf(op.getKey())))), dims;
+  SmallVector<Value> offsets;
   if (op.getGlobalShape())
     whole = SmallVector<int64_t>(*op.getGlobalShape());
+  if (op.getQueryPositions()) {
+    offsets.push_back(op.getQueryPositions());
+    dims.push_back(queryDim);
+  }
+  llvm::append_range(offsets, random.drop_front(2));
   if (op.getOffsetDims())
-    dims = SmallVector<int64_t>(*op.getOffsetDims());
-  return DropoutDraw{random[0], random[1], SmallVector<Value>(random.drop_front(2)), int64_t(*op.getSite()),
+    llvm::append_range(dims, *op.getOffsetDims());
+  return DropoutDraw{random[0], random[1], offsets, int64_t(*op.getSite()),
                      op.getRate()->convertToDouble(), whole, dims};
 }
 
@@ -35,16 +53,22 @@ std::optional<DropoutDraw> dropoutOf(Operation *op) {
                      SmallVector<int64_t>(dropout.getWholeShape()), dims};
 }
 
+/// Positions are an operand of the attention itself.
 template <typename Op> static void add(Op op, const DropoutDraw &draw) {
   SmallVector<Value> random = {draw.step, draw.seed};
-  llvm::append_range(random, draw.offsets);
+  SmallVector<int64_t> dims;
+  for (auto [offset, dim] : llvm::zip(draw.offsets, draw.offsetDims))
+    if (shapeOf(offset).empty()) {
+      random.push_back(offset);
+      dims.push_back(dim);
+    }
   op.getRandomMutable().assign(random);
   op.setSite(uint64_t(draw.site));
   op.setRate(APFloat(draw.rate));
-  if (draw.offsets.empty())
+  if (draw.offsets.empty() || ArrayRef<int64_t>(draw.wholeShape) == ArrayRef<int64_t>(weightsOf(shapeOf(op.getQuery()), shapeOf(op.getKey()))))
     return;
   op.setGlobalShape(draw.wholeShape);
-  op.setOffsetDims(draw.offsetDims);
+  op.setOffsetDims(dims);
 }
 
 void addDropout(Operation *attention, const DropoutDraw &draw) {
@@ -65,7 +89,8 @@ Value applyDropout(OpBuilder &builder, Location loc, Value value, const DropoutD
   return op;
 }
 
-LogicalResult verifyDropout(Operation *op, const DropoutDraw &draw, int64_t rank, std::array<const char *, 3> labels) {
+LogicalResult verifyDropout(Operation *op, const DropoutDraw &draw, ArrayRef<int64_t> part, std::array<const char *, 3> labels) {
+  const int64_t rank = int64_t(part.size());
   if (!(draw.rate >= 0 && draw.rate < 1) || draw.site < 0 || draw.site > int64_t(UINT32_MAX))
     return op->emitOpError(labels[0]) << " rate " << draw.rate << " must be at least 0 and less than 1, site "
                                       << draw.site << " from 0 to 2^32 - 1";
@@ -73,8 +98,10 @@ LogicalResult verifyDropout(Operation *op, const DropoutDraw &draw, int64_t rank
     if (tensorType(scalar).getRank() != 0)
       return op->emitOpError(labels[1]) << " step and seed are one number each, got " << scalar.getType();
   bool fits = draw.offsetDims.size() == draw.offsets.size() && int64_t(draw.wholeShape.size()) == rank &&
-              (draw.offsets.empty() || op->getAttr("global_shape")) &&
+              (op->getAttr("global_shape") || llvm::none_of(draw.offsets, [](Value offset) { return shapeOf(offset).empty(); })) &&
               llvm::all_of(draw.offsetDims, [&](int64_t dim) { return dim >= 0 && dim < rank; });
+  for (auto [offset, dim] : llvm::zip(draw.offsets, draw.offsetDims))
+    fits = fits && (shapeOf(offset).empty() || (shapeOf(offset) == part.slice(size_t(dim), 1) && tensorType(offset).getElementType().isInteger()));
   if (!fits)
     return op->emitOpError(labels[2]) << " " << draw.offsets.size() << " offsets, of dims [" << ArrayRef<int64_t>(draw.offsetDims)
                                       << "] of a whole tensor [" << ArrayRef<int64_t>(draw.wholeShape)
@@ -85,7 +112,7 @@ LogicalResult verifyDropout(Operation *op, const DropoutDraw &draw, int64_t rank
 LogicalResult verifyAttentionDropout(Operation *attention) {
   constexpr const char *label = "(C5)";
   if (std::optional<DropoutDraw> draw = dropoutOf(attention))
-    return verifyDropout(attention, *draw, /*rank=*/5, {label, label, label});
+    return verifyDropout(attention, *draw, weightsOf(shapeOf(attention->getOperand(0)), shapeOf(attention->getOperand(1))), {label, label, label});
   auto hasRandom = [](auto op) { return !op.getRandom().empty(); };
   auto forward = dyn_cast<AttentionOp>(attention);
   for (const char *name : {"site", "rate", "global_shape", "offset_dims"})
@@ -103,27 +130,34 @@ static void addQueryStart(Operation *attention, Value start) {
     cast<AttentionGradOp>(attention).getQueryStartMutable().append(start);
 }
 
+static bool hasQueryPositions(Operation *attention) {
+  auto op = dyn_cast<AttentionOp>(attention);
+  return bool(op ? op.getQueryPositions() : cast<AttentionGradOp>(attention).getQueryPositions());
+}
+
 Operation *localizeAttention(Operation *attention, OpBuilder &builder, ValueRange operands, TypeRange resultTypes,
                              ValueRange offsets) {
   OperationState state(attention->getLoc(), attention->getName(), operands, resultTypes, attention->getAttrs());
   Operation *local = builder.create(state);
-  if (offsets.empty())
-    return local;
-  // Queries are the last index, and a dim that is cut is smaller than it was.
-  if (local->hasAttr("causal_offset") && shapeOf(operands[0])[2] != shapeOf(attention->getOperand(0))[2])
-    addQueryStart(local, offsets.back());
   std::optional<DropoutDraw> draw = dropoutOf(attention), ofLocal = dropoutOf(local);
-  if (!draw)
+  // Queries are the last index unless their positions are given, and a dim that is cut is smaller than it was.
+  const bool isPlaced = hasQueryPositions(attention);
+  if (!isPlaced && local->hasAttr("causal_offset") && shapeOf(operands[0])[2] != shapeOf(attention->getOperand(0))[2])
+    addQueryStart(local, offsets.back());
+  if (!draw || (offsets.empty() && !isPlaced))
     return local;
-  ArrayRef<int64_t> query = shapeOf(operands[0]), key = shapeOf(operands[1]);
-  const int64_t part[] = {query[0], key[1], key[1] == 0 ? 1 : query[1] / key[1], query[2], key[2]};
+  const Value positions = ofLocal->positionsOf(queryDim);
   ofLocal->wholeShape = draw->wholeShape;
   ofLocal->offsetDims.clear();
-  for (auto [dim, size] : llvm::enumerate(part))
-    if (size != draw->wholeShape[dim])
+  for (auto [dim, size] : llvm::enumerate(weightsOf(shapeOf(operands[0]), shapeOf(operands[1]))))
+    if (size != draw->wholeShape[dim] && !(isPlaced && dim == queryDim))
       ofLocal->offsetDims.push_back(int64_t(dim));
   assert(ofLocal->offsetDims.size() == offsets.size() && "an offset for every dim that is cut");
   ofLocal->offsets = SmallVector<Value>(offsets);
+  if (isPlaced) {
+    ofLocal->offsets.push_back(positions);
+    ofLocal->offsetDims.push_back(queryDim);
+  }
   addDropout(local, *ofLocal);
   return local;
 }

@@ -10,11 +10,15 @@ namespace hpc::nn {
 
 struct DropoutDraw {
   Value step, seed;                ///< step scalars
-  SmallVector<Value> offsets;      ///< where this rank's part begins, a tensor<i64> for each of offsetDims
+  /// For each of offsetDims: where this rank's part begins, a number, or the position of each index, a vector.
+  SmallVector<Value> offsets;
   int64_t site;
   double rate;
   SmallVector<int64_t> wholeShape; ///< of the tensor that positions are counted in, row-major
-  SmallVector<int64_t> offsetDims; ///< dims of wholeShape that are cut
+  SmallVector<int64_t> offsetDims; ///< dims of wholeShape that are cut, or whose order is another
+
+  /// The positions along a dim; null where they are consecutive.
+  Value positionsOf(int64_t dim) const;
 };
 
 /// The op's draw; nothing where it drops nothing. Of an attention wholeShape is [batch, groups, repeat, queries, keys].
@@ -24,9 +28,9 @@ void addDropout(Operation *attention, const DropoutDraw &draw);
 /// As nn.dropout has it, of any value whose elements are those of wholeShape in their order.
 Value applyDropout(OpBuilder &builder, Location loc, Value value, const DropoutDraw &draw);
 
-/// Checks the ranges of rate and site, the rank of step and seed, and the offsets, in dims of a tensor of rank `rank`. Labels
+/// Checks the ranges of rate and site, the rank of step and seed, and the offsets, in dims of a tensor of shape `part`. Labels
 /// are those of the op's constraints, in that order.
-LogicalResult verifyDropout(Operation *op, const DropoutDraw &draw, int64_t rank, std::array<const char *, 3> labels);
+LogicalResult verifyDropout(Operation *op, const DropoutDraw &draw, ArrayRef<int64_t> part, std::array<const char *, 3> labels);
 /// (C5) of an attention and of its gradient.
 LogicalResult verifyAttentionDropout(Operation *attention);
 /// ShardingRuleOpInterface::localize of both: offsets become where queries start, and where the draw does.

@@ -15,9 +15,10 @@ def NN_DropoutOp : NN_ComputeOp<"dropout", "Elementwise", "Expensive", [LeadingD
         %y = nn.dropout %x, %step, %seed {site = 3 : i64, rate = 1.0e-1 : f64} : tensor<4x33x40xf32>, tensor<f64>, tensor<f64> -> tensor<4x33x40xf32>
 
     Rule: elementwise, linear in x, every dim an index: a dim that is cut brings an offset (a tensor<i64>). With offsets, `global_shape` is the shape of the whole
-    tensor, and `offset_dims` says which dims they are of.
+    tensor, and `offset_dims` says which dims they are of. An offset that is a vector has the position of each index of its dim, in any order; it is cut as the dim
+    is, which is no index.
     Constraints: (C1) the result has x's type, floats. (C2) 0 <= rate < 1, 0 <= site < 2^32. (C3) step and seed have rank 0. (C4) an offset a dim of `offset_dims`,
-    none without `global_shape`, which has x's rank.
+    no number without `global_shape`, which has x's rank; a vector has as many integers as its dim.
   }];
   let arguments = (ins AnyRankedTensor:$operand, AnyRankedTensor:$step, AnyRankedTensor:$seed, Variadic<AnyRankedTensor>:$offsets,
       I64Attr:$site, F64Attr:$rate, OptionalAttr<DenseI64ArrayAttr>:$global_shape, OptionalAttr<DenseI64ArrayAttr>:$offset_dims);

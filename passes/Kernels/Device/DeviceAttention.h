@@ -33,6 +33,8 @@ struct DeviceAttention {
   Value movingOffset;                  ///< the same of a region that moves(); else null
   bool guarded, mayBeBlind;            ///< as AttentionRegion has them
   Type wide; ///< of scores and sums
+  /// The last key that a query sees, given its batch and number: of a region that isPlaced(); else null.
+  std::function<Value(Value, Value)> lastKey = {};
 
   /// Columns whose sums the threads of a row keep in registers, a fourth each: of a result, and of two gradients.
   static constexpr int64_t maxColumns = 256, maxGradientColumns = 128;

@@ -164,11 +164,21 @@ struct DeviceBody : BodyEmitter {
       attention.visible = [&](Value batch, Value head, Value query, Value key) {
         return elementOf(found.visible, batch, head, query, key);
       };
+    auto positionOf = [&](Value batch, Value query) {
+      Value position;
+      emitter.inScope([&] {
+        query = tiles.least(query, tiles.number(found.queries - 1));
+        position = emitQueryPosition(emitter, found, indices.atom(batch, found.batch), indices.atom(query, found.queries));
+      });
+      return position;
+    };
     std::optional<DropoutMask> dropout;
     if (found.dropout) {
       dropout.emplace(emitter, *found.dropout);
       attention.keeps = [&](Value batch, Value head, Value query, Value key) {
         auto [group, member] = tiles.split(head, found.repeat);
+        if (found.queryPositions)
+          query = positionOf(batch, query);
         Value at = tiles.mul(batch, dropout->stride(0));
         const Value along[] = {group, member, query, key};
         for (auto [dim, index] : llvm::enumerate(along))
@@ -179,6 +189,14 @@ struct DeviceBody : BodyEmitter {
     }
     if (found.moves())
       attention.movingOffset = emitCausalOffset(emitter, found);
+    if (found.isPlaced())
+      attention.lastKey = [&](Value batch, Value query) {
+        Value last;
+        emitter.inScope([&] {
+          last = emitLastKey(emitter, found, indices.atom(batch, found.batch), indices.atom(query, found.queries), attention.movingOffset);
+        });
+        return last;
+      };
     nest.forEachItem(shape.items, [&](Value item) {
       found.isGradient() ? emitAttentionGrad(tiles, attention, item) : emitAttention(tiles, attention, item);
     });

@@ -15,19 +15,22 @@ static Value addOffset(DeviceTiles &t, const DeviceAttention &attention, Value a
 static bool mayLeaveOut(const DeviceAttention &attention) {
   return attention.causalOffset && (attention.movingOffset || *attention.causalOffset >= 0 || attention.guarded);
 }
-/// `number` of an attention that mayLeaveOut(), else `otherwise` where that is known at run time alone.
-static Value whereLeftOut(DeviceTiles &t, const DeviceAttention &attention, Value number, Value otherwise) {
+/// `number` of an attention that mayLeaveOut(), else `otherwise` where that is known at run time alone: by `first`, the last
+/// key of the query that sees the fewest.
+static Value whereLeftOut(DeviceTiles &t, const DeviceAttention &attention, Value first, Value number, Value otherwise) {
   if (!attention.movingOffset || attention.guarded)
     return number;
-  return t.s.select(t.isLess(attention.movingOffset, t.number(0)), otherwise, number);
+  return t.s.select(t.isLess(first, t.number(0)), otherwise, number);
 }
+
+Value DeviceScores::lastKeyOf(Value query) { return attention.lastKey(batch, t.least(query, t.number(attention.queries - 1))); }
 
 DeviceTiles::States DeviceScores::masked(const DeviceTile &queries, const DeviceTile &keys) {
   DeviceTiles::States scores = t.dots(queries, keys, t.row());
   Value scale = s.constant(t.wide, attention.scale), hidden = s.constant(t.wide, -INFINITY);
   Value query = t.add(queries.first, t.row()), lastKey = t.number(attention.keys - 1), end = t.number(keys.matrices->rows);
   if (attention.causalOffset)
-    end = t.least(end, addOffset(t, attention, query, 1));
+    end = t.least(end, attention.lastKey ? t.add(lastKeyOf(query), 1) : addOffset(t, attention, query, 1));
   for (auto [n, score] : llvm::enumerate(scores)) {
     Value key = t.add(t.add(keys.first, t.column()), int64_t(n) * DeviceTiles::threadsOfRow);
     score = s.mul(score, scale);
@@ -74,16 +77,24 @@ Value DeviceScores::keysEnd(Value firstQuery) {
   Value end = t.number(attention.keys);
   if (!mayLeaveOut(attention))
     return end;
-  return whereLeftOut(t, attention, t.least(end, addOffset(t, attention, firstQuery, DeviceTiles::rows)), end);
+  if (attention.lastKey) {
+    DeviceTiles::States range = {end, t.number(-1)};
+    range = t.loop(t.number(0), t.number(DeviceTiles::rows), 1, range, [&](Value row, ValueRange states) -> DeviceTiles::States {
+      Value last = lastKeyOf(t.add(firstQuery, row));
+      return {t.least(states[0], last), t.most(states[1], last)};
+    });
+    return whereLeftOut(t, attention, range[0], t.add(range[1], 1), end);
+  }
+  return whereLeftOut(t, attention, attention.movingOffset, t.least(end, addOffset(t, attention, firstQuery, DeviceTiles::rows)), end);
 }
 
 Value DeviceScores::queriesStart(Value firstKey) {
-  if (!mayLeaveOut(attention))
+  if (!mayLeaveOut(attention) || attention.lastKey)
     return t.number(0);
   Value first = attention.movingOffset ? t.s.sub(firstKey, attention.movingOffset)
                                        : t.add(firstKey, -std::clamp(*attention.causalOffset, -attention.queries, attention.keys));
   first = t.mul(t.split(t.most(first, t.number(0)), DeviceTiles::rows).first, DeviceTiles::rows);
-  return whereLeftOut(t, attention, first, t.number(0));
+  return whereLeftOut(t, attention, attention.movingOffset, first, t.number(0));
 }
 
 } // namespace hpc::kernels

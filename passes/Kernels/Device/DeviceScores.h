@@ -27,6 +27,9 @@ struct DeviceScores {
   Value keysEnd(Value firstQuery);
   /// The first tile of queries that sees a key of the tile from `firstKey` on.
   Value queriesStart(Value firstKey);
+
+private:
+  Value lastKeyOf(Value query); ///< where positions are given
 };
 
 /// The number to subtract from scores: the largest score, or a finite number in place of -inf.

@@ -16,8 +16,24 @@ Value emitCausalOffset(ElementEmitter &emitter, const AttentionRegion &region) {
     offset = s.add(offset, numberOf(start));
   for (Value start : region.keyStart)
     offset = s.sub(offset, numberOf(start));
+  if (region.isPlaced())
+    return offset;
   offset = s.make<arith::MaxSIOp>(offset, s.whole(i64, -region.queries));
   return s.make<arith::MinSIOp>(offset, s.whole(i64, region.keys));
+}
+
+Value emitQueryPosition(ElementEmitter &emitter, const AttentionRegion &region, const IndexExpr &batch, const IndexExpr &query) {
+  ScalarBuilder &s = emitter.registers();
+  RankedTensorType type = nn::tensorType(region.queryPositions);
+  Index at = type.getRank() == 1 ? Index{query} : Index{batch, query};
+  return emitCast(s, emitter.element(region.queryPositions, at), type.getElementType(), s.builder.getI64Type());
+}
+
+Value emitLastKey(ElementEmitter &emitter, const AttentionRegion &region, const IndexExpr &batch, const IndexExpr &query, Value offset) {
+  ScalarBuilder &s = emitter.registers();
+  Type i64 = s.builder.getI64Type();
+  Value last = s.add(emitQueryPosition(emitter, region, batch, query), offset);
+  return s.make<arith::MinSIOp>(s.make<arith::MaxSIOp>(last, s.whole(i64, -1)), s.whole(i64, region.keys - 1));
 }
 
 } // namespace hpc::kernels

@@ -13,6 +13,8 @@ DropoutMask::DropoutMask(ElementEmitter &emitter, nn::DropoutDraw given)
     strides[dim - 1] = strides[dim] * draw.wholeShape[dim];
   Value start;
   for (auto [number, offset] : llvm::enumerate(draw.offsets)) {
+    if (!nn::shapeOf(offset).empty())
+      continue; // positions are added where an index is known
     int64_t along = strides[size_t(draw.offsetDims[number])];
     Value part = s.mul(whole(offset), s.whole(s.builder.getI64Type(), along));
     start = start ? s.add(start, part) : part;
@@ -80,10 +82,17 @@ Value emitDropout(ElementEmitter &emitter, nn::DropoutOp op, const Index &index)
   DropoutMask mask(emitter, *nn::dropoutOf(op));
   ScalarBuilder &s = emitter.registers();
   IndexExpr local = 0;
+  Value start = mask.start();
   for (auto [dim, along] : llvm::enumerate(index))
-    local = emitter.index().add(local, IndexBuilder::mul(along, mask.stride(dim)));
+    if (Value positions = mask.positions(dim)) {
+      Type i64 = s.builder.getI64Type();
+      Value position = emitCast(s, emitter.element(positions, {along}), nn::tensorType(positions).getElementType(), i64);
+      start = s.add(start, mask.positionOf(s.mul(position, s.whole(i64, mask.stride(dim)))));
+    } else {
+      local = emitter.index().add(local, IndexBuilder::mul(along, mask.stride(dim)));
+    }
   Value x = emitter.element(op.getOperand(), index);
-  Value position = s.add(mask.start(), mask.positionOf(emitter.index().value(local)));
+  Value position = s.add(start, mask.positionOf(emitter.index().value(local)));
   return s.round(mask.apply(x, mask.keeps(position)), nn::tensorType(op.getResult()).getElementType());
 }
 

@@ -13,8 +13,10 @@ public:
 
   /// The type of positions: i32 if the whole tensor has no more elements than that.
   Type type() const { return isShort ? Type(s.builder.getI32Type()) : Type(s.builder.getI64Type()); }
-  /// The position of this rank's first element.
+  /// The position of this rank's first element, index 0 along a dim whose positions are given.
   Value start() const { return first; }
+  /// The positions along a dim, a value of the region; null where they are consecutive.
+  Value positions(size_t dim) const { return draw.positionsOf(int64_t(dim)); }
   /// From an element to the next along a dim of the whole tensor.
   int64_t stride(size_t dim) const { return strides[dim]; }
   Value positionOf(Value index) { return isShort ? low(index) : index; } ///< from an i64

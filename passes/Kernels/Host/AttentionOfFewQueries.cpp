@@ -43,6 +43,7 @@ struct FewQueriesEmitter {
   VectorRows numbers;     ///< of each query: the largest score so far, then the sum of exponentials
   IndexExpr batch, group;
   Value movingOffset; ///< of a region that moves()
+  SmallVector<Value> seen; ///< of a region that isPlaced(): by query, the number of keys that it sees
 
   FewQueriesEmitter(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, VectorUnit unit)
       : emitter(emitter), region(region), buffers(buffers), unit(unit), s(emitter.registers()),
@@ -103,8 +104,10 @@ struct FewQueriesEmitter {
   Value seenBy(int64_t each) {
     if (!region.moves())
       return indices.constant(knownSeenBy(each));
-    Value seen = s.add(movingOffset, indices.constant(positionOf(each) + 1));
-    return s.make<arith::MinSIOp>(s.make<arith::MaxSIOp>(seen, indices.constant(0)), indices.constant(region.keys));
+    if (region.isPlaced())
+      return seen[size_t(each)];
+    Value number = s.add(movingOffset, indices.constant(positionOf(each) + 1));
+    return s.make<arith::MinSIOp>(s.make<arith::MaxSIOp>(number, indices.constant(0)), indices.constant(region.keys));
   }
   int64_t knownSeenBy(int64_t each) const {
     if (!region.causalOffset)
@@ -114,12 +117,17 @@ struct FewQueriesEmitter {
   }
   /// Keys that nothing sees are left out, but not where a query sees none, whose weights are NaN then.
   Value keyEnd() {
+    Value fewest = seenBy(0), most = seenBy(numQueries - 1);
+    for (Value number : seen) {
+      fewest = s.make<arith::MinSIOp>(fewest, number);
+      most = s.make<arith::MaxSIOp>(most, number);
+    }
     if (region.guarded || (!region.moves() && knownSeenBy(0) > 0))
-      return seenBy(numQueries - 1);
+      return most;
     Value all = indices.constant(region.keys);
     if (!region.moves())
       return all;
-    return s.select(s.compare(arith::CmpIPredicate::sgt, seenBy(0), indices.constant(0)), seenBy(numQueries - 1), all);
+    return s.select(s.compare(arith::CmpIPredicate::sgt, fewest, indices.constant(0)), most, all);
   }
 
   int64_t rowsOf(Value mask) const { return isPerKey(region, mask) ? 1 : numQueries; }
@@ -283,6 +291,9 @@ struct FewQueriesEmitter {
     std::tie(batch, group) = indices.split(item, region.groups);
     if (region.moves())
       movingOffset = emitCausalOffset(emitter, region);
+    seen.clear();
+    for (int64_t each = 0; each < numQueries && region.isPlaced(); ++each)
+      seen.push_back(s.add(emitLastKey(emitter, region, batch, positionOf(each), movingOffset), indices.constant(1)));
     start();
     Value end = keyEnd();
     keys.loop(indices.constant(0), end, keysOfBlock, std::max<int64_t>(region.keys, 1), [&](const IndexExpr &first) {

@@ -36,6 +36,8 @@ AttentionTile::AttentionTile(ElementEmitter &emitter, const AttentionRegion &reg
     biasRows = lanes.scratchRows(keysOfBlock, numColumns);
   if (region.visible && !isPerKey(region, region.visible))
     visibleRows = lanes.scratchRows(keysOfBlock, numColumns);
+  if (region.isPlaced())
+    lastKeys = lanes.scratch(width(), limitType());
 }
 
 std::pair<Value, Value> keysOfPart(ElementEmitter &emitter, const AttentionRegion &region, const AttentionKeys &part,
@@ -79,6 +81,36 @@ void AttentionTile::enterGroup(const IndexExpr &batchIndex, const IndexExpr &gro
     movingOffset = emitCausalOffset(emitter, region);
   if (region.dropout)
     dropout.emplace(emitter, *region.dropout);
+  if (region.dropout && region.queryPositions && !weightPositions)
+    weightPositions = lanes.scratch(width(), dropout->type());
+}
+
+Type AttentionTile::limitType() const {
+  constexpr int64_t narrowest = std::numeric_limits<int32_t>::max() / 4;
+  return numQueries() < narrowest && region.keys < narrowest ? s.builder.getI32Type() : s.builder.getI64Type();
+}
+
+std::pair<IndexExpr, IndexExpr> AttentionTile::queryOf(const IndexExpr &lane) {
+  return indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
+}
+
+/// Where queries have positions of their own: what mask and dropout read of the positions of a block.
+void AttentionTile::placeQueries() {
+  SmallVector<Value> range;
+  if (region.isPlaced())
+    range = {indices.constant(region.keys), indices.constant(-1)};
+  range = lanes.loop(indices.constant(0), indices.constant(width()), 1, width(), range, [&](const IndexExpr &lane, ValueRange states) {
+    IndexExpr query = queryOf(lane).first;
+    if (region.dropout)
+      lanes.storeScalar(dropout->positionOf(emitQueryPosition(emitter, region, batch, query)), weightPositions, lane);
+    if (states.empty())
+      return SmallVector<Value>();
+    Value last = emitLastKey(emitter, region, batch, query, movingOffset);
+    lanes.storeScalar(limitType().isInteger(64) ? last : arith::TruncIOp::create(s.builder, s.loc, limitType(), last), lastKeys, lane);
+    return SmallVector<Value>{s.make<arith::MinSIOp>(states[0], last), s.make<arith::MaxSIOp>(states[1], last)};
+  });
+  if (region.isPlaced())
+    std::tie(fewestSeen, mostSeen) = std::tie(range[0], range[1]);
 }
 
 /// first, first + 1, ...: the queries of a column's lanes.
@@ -96,14 +128,20 @@ void AttentionTile::enterBlock(const IndexExpr &first) {
   count = indices.constant(width());
   if (numQueries() % width() != 0)
     count = s.make<arith::MinSIOp>(count, s.sub(indices.constant(numQueries()), start));
+  if (region.queryPositions)
+    placeQueries();
   if (region.dropout)
     findFirstWeights();
   limits.clear();
   if (!isMasked())
     return;
-  constexpr int64_t narrowest = std::numeric_limits<int32_t>::max() / 4;
-  bool isNarrow = numQueries() < narrowest && region.keys < narrowest;
-  Type integer = isNarrow ? s.builder.getI32Type() : s.builder.getI64Type();
+  Type integer = limitType();
+  const bool isNarrow = integer.isInteger(32);
+  if (region.isPlaced()) {
+    for (int64_t column = 0; column < numColumns; ++column)
+      limits.push_back(lanes.loadLanes(integer, lastKeys, column));
+    return;
+  }
   VectorType type = lanes.type().clone(integer);
   if (isNarrow)
     start = arith::TruncIOp::create(s.builder, s.loc, integer, start);
@@ -121,13 +159,16 @@ void AttentionTile::enterBlock(const IndexExpr &first) {
 Value AttentionTile::whereLeftOut(Value number, Value otherwise) {
   if (!region.moves() || region.guarded)
     return number;
-  return s.select(s.compare(CmpIPredicate::sge, movingOffset, indices.constant(0)), number, otherwise);
+  Value ofFirst = region.isPlaced() ? fewestSeen : movingOffset;
+  return s.select(s.compare(CmpIPredicate::sge, ofFirst, indices.constant(0)), number, otherwise);
 }
 
 Value AttentionTile::keyEnd() {
   Value all = indices.constant(region.keys);
   if (!mayLeaveOut())
     return all;
+  if (region.isPlaced())
+    return whereLeftOut(s.add(mostSeen, indices.constant(1)), all);
   // The block's last query sees the most.
   Value last = s.sub(s.add(indices.value(firstQuery), count), indices.constant(1));
   if (region.repeat > 1)
@@ -139,7 +180,7 @@ Value AttentionTile::keyEnd() {
 }
 
 Value AttentionTile::firstBlockThatSees(const IndexExpr &key) {
-  if (!mayLeaveOut())
+  if (!mayLeaveOut() || region.isPlaced())
     return indices.constant(0);
   Value position = s.sub(indices.value(key), region.moves() ? movingOffset : indices.constant(offset));
   Value query = s.mul(s.make<arith::MaxSIOp>(position, indices.constant(0)), indices.constant(region.repeat));
@@ -149,7 +190,7 @@ Value AttentionTile::firstBlockThatSees(const IndexExpr &key) {
 // ---- queries ------------------------------------------------------------------------------------
 
 IndexExpr AttentionTile::positionOf(const AttentionTensor &tensor, const IndexExpr &lane) {
-  auto [position, member] = indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
+  auto [position, member] = queryOf(lane);
   IndexExpr head = indices.add(IndexBuilder::mul(group, region.repeat), member);
   IndexExpr at = indices.add(tensor.offset, IndexBuilder::mul(batch, tensor.strides[0]));
   return indices.add(indices.add(at, IndexBuilder::mul(head, tensor.strides[1])),
@@ -361,7 +402,7 @@ void AttentionTile::storeKeys(const VectorRows &from, int64_t channels, const In
 
 /// The index of the score of a key and a lane.
 Index AttentionTile::positionOfScore(const IndexExpr &key, const IndexExpr &lane) {
-  auto [position, member] = indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
+  auto [position, member] = queryOf(lane);
   IndexExpr head = indices.add(IndexBuilder::mul(group, region.repeat), member);
   return {batch, head, position, key};
 }
@@ -447,6 +488,8 @@ void AttentionTile::findFirstWeights() {
       at = s.add(at, times(member, dropout->stride(Member)));
       query = s.make<arith::DivUIOp>(query, repeat);
     }
+    if (region.queryPositions)
+      query = lanes.loadLanes(dropout->type(), weightPositions, column);
     firstWeights.push_back(s.add(at, times(query, dropout->stride(Query))));
   }
 }

@@ -135,6 +135,10 @@ public:
 
 private:
   Value queriesOf(int64_t column, Value first);
+  /// The number of a query among those of a head, and which of the heads that share the group it is of.
+  std::pair<IndexExpr, IndexExpr> queryOf(const IndexExpr &lane);
+  void placeQueries();
+  Type limitType() const;
   int64_t stepsOf(int64_t channels) const { return llvm::divideCeil(channels, depthOfStep()); }
   VectorRows turnedRows(int64_t steps) const;
   void copyChannels(int64_t channels, const AttentionTensor &tensor, const IndexExpr &from, Value memory,
@@ -160,6 +164,8 @@ private:
   SmallVector<Value> buffers;
   int64_t offset;     ///< the causal one, clamped to the range that matters
   Value movingOffset; ///< the same for a region that moves()
+  Value lastKeys, weightPositions; ///< memory of a block's lanes: the last key that each sees, the position of its weights
+  Value fewestSeen, mostSeen;      ///< of a region that isPlaced(): last keys of the block's queries
   HostVectors lanes;
   Step stepOfSums;
   int64_t numColumns;

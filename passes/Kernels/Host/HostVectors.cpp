@@ -38,6 +38,10 @@ void HostVectors::storeScalar(Value value, Value pointer, const IndexExpr &posit
   LLVM::StoreOp::create(s.builder, s.loc, value, addressOf(s, value.getType(), pointer, indices.value(position)));
 }
 
+Value HostVectors::loadLanes(Type type, Value pointer, int64_t column) {
+  return LLVM::LoadOp::create(s.builder, s.loc, vector.clone(type), addressOf(s, type, pointer, indices.value(column * lanes())), bytesOf(type));
+}
+
 /// Transposes as many vectors as they have lanes, by blocks of growing size that are exchanged across the diagonal
 /// (Eklundh 1972).
 static void transposeSquare(ScalarBuilder &s, MutableArrayRef<Value> rows) {

@@ -51,6 +51,8 @@ public:
   void store(Value value, const VectorRows &rows, const IndexExpr &row, int64_t column);
   Value loadScalar(Type type, Value pointer, const IndexExpr &position);
   void storeScalar(Value value, Value pointer, const IndexExpr &position);
+  /// The `column`-th vector of elements of another type, one for each lane.
+  Value loadLanes(Type type, Value pointer, int64_t column);
   /// Lane j of row i of `from` becomes lane i of row j of `to`, lanes counted along whole rows: each has as many rows
   /// as the other has lanes in a row.
   void transpose(const VectorRows &from, const VectorRows &to);

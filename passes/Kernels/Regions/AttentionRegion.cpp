@@ -149,6 +149,7 @@ struct Operands {
   std::optional<uint64_t> causalOffset;
   bool guarded;
   OperandRange queryStart, keyStart;
+  Value queryPositions;
 };
 } // namespace
 
@@ -164,7 +165,8 @@ template <typename Op> static Operands operandsOf(Op op, Value gradient) {
           op.getCausalOffset(),
           op.getGuarded(),
           op.getQueryStart(),
-          op.getKeyStart()};
+          op.getKeyStart(),
+          op.getQueryPositions()};
 }
 static Operands operandsOf(Operation *attention) {
   if (auto op = dyn_cast<nn::AttentionOp>(attention))
@@ -232,6 +234,7 @@ std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
   found.guarded = operands.guarded;
   found.bias = operands.bias;
   found.visible = operands.visible;
+  found.queryPositions = operands.queryPositions;
   if (operands.causalOffset) {
     found.causalOffset = int64_t(*operands.causalOffset);
     addStarts(operands.queryStart, 1, *found.causalOffset, found.queryStart);

@@ -36,6 +36,8 @@ struct AttentionRegion {
   std::optional<int64_t> causalOffset; ///< query i sees keys j <= i + causalOffset
   /// Numbers of rank 0 in the region, known at run time alone: the first are added to the causal offset, the others subtracted.
   SmallVector<Value, 2> queryStart, keyStart;
+  /// Positions of queries, [queries] or [batch, queries], before queryStart is added. A value in the region; null: consecutive.
+  Value queryPositions;
   bool guarded;
   /// Added to the scaled scores, [1 or batch, 1 or h, 1 or queries, 1 or keys], or null. A value in the region: an
   /// argument, or computed from arguments an element at a time (ElementEmitter, PulledWork).
@@ -53,7 +55,9 @@ struct AttentionRegion {
   /// the attention is guarded.
   bool mayBeBlind() const { return bias || visible || moves() || (causalOffset && *causalOffset < 0); }
   /// Whether the causal offset is known at run time alone (CausalOffset.h).
-  bool moves() const { return !queryStart.empty() || !keyStart.empty(); }
+  bool moves() const { return !queryStart.empty() || !keyStart.empty() || isPlaced(); }
+  /// Whether a causal mask reads the position of each query: what moves() then is added to it.
+  bool isPlaced() const { return queryPositions && causalOffset; }
 };
 
 /// Whether the op is one of the two.

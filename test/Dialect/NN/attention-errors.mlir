@@ -96,3 +96,39 @@ func.func @bool(%q: tensor<1x2x3x4xf32>, %p: tensor<f64>, %b: tensor<i1>) -> ten
   %0 = nn.attention %q, %q, %q query_start %p, %b : tensor<f64>, tensor<i1> {scale = 1.0, causal_offset = 0 : i64} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>
   return %0 : tensor<1x2x3x4xf32>
 }
+
+// -----
+
+// (C7) Positions that no mask and no dropout reads.
+func.func @unread(%q: tensor<1x2x3x4xf32>, %p: tensor<3xi64>) -> tensor<1x2x3x4xf32> {
+  // expected-error @+1 {{(C7) 'query_positions' needs 'causal_offset' or `dropout`: nothing else reads positions}}
+  %0 = nn.attention %q, %q, %q query_positions %p : tensor<3xi64> {scale = 1.0} : tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32>, tensor<1x2x3x4xf32> -> tensor<1x2x3x4xf32>
+  return %0 : tensor<1x2x3x4xf32>
+}
+
+// -----
+
+// (C7) A position for each query, and no other number of them; in the gradient as in the attention.
+func.func @other(%q: tensor<2x2x3x4xf32>, %p: tensor<2xi64>) -> tensor<2x2x3x4xf32> {
+  // expected-error @+1 {{(C7) 'query_positions' must be integers [3] or, without dropout, [2, 3], got 'tensor<2xi64>'}}
+  %0:3 = nn.attention_grad %q, %q, %q, %q query_positions %p : tensor<2xi64> {scale = 1.0, causal_offset = 0 : i64} : tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32> -> tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>
+  return %0#0 : tensor<2x2x3x4xf32>
+}
+
+// -----
+
+// (C7) Rounded positions would not be those of their queries.
+func.func @floats(%q: tensor<2x2x3x4xf32>, %p: tensor<3xf32>) -> tensor<2x2x3x4xf32> {
+  // expected-error @+1 {{(C7) 'query_positions' must be integers [3] or, without dropout, [2, 3], got 'tensor<3xf32>'}}
+  %0 = nn.attention %q, %q, %q query_positions %p : tensor<3xf32> {scale = 1.0, causal_offset = 0 : i64} : tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32> -> tensor<2x2x3x4xf32>
+  return %0 : tensor<2x2x3x4xf32>
+}
+
+// -----
+
+// (C7) Dropout draws for a query of all sequences by one position.
+func.func @eachDrops(%q: tensor<2x2x3x4xf32>, %p: tensor<2x3xi64>, %s: tensor<i64>) -> tensor<2x2x3x4xf32> {
+  // expected-error @+1 {{(C7) 'query_positions' must be integers [3] or, without dropout, [2, 3], got 'tensor<2x3xi64>'}}
+  %0 = nn.attention %q, %q, %q dropout %s, %s : tensor<i64>, tensor<i64> query_positions %p : tensor<2x3xi64> {scale = 1.0, causal_offset = 0 : i64, site = 0 : i64, rate = 0.5 : f64} : tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32> -> tensor<2x2x3x4xf32>
+  return %0 : tensor<2x2x3x4xf32>
+}

@@ -51,3 +51,12 @@ func.func @main(%x: tensor<2x3xf32>, %s: tensor<f64>, %o: tensor<i64>) -> tensor
   %r = nn.dropout %x, %s, %s offsets %o : tensor<i64> {site = 0 : i64, rate = 0.5 : f64, offset_dims = array<i64: 0>} : tensor<2x3xf32>, tensor<f64>, tensor<f64> -> tensor<2x3xf32>
   return %r : tensor<2x3xf32>
 }
+
+// -----
+
+// (C4) Positions are as many as their dim has indices.
+func.func @positions(%x: tensor<2x3xf32>, %s: tensor<f64>, %p: tensor<3xi64>) -> tensor<2x3xf32> {
+  // expected-error @+1 {{(C4) 1 offsets, of dims [0] of a whole tensor [2, 3], do not fit a tensor of rank 2}}
+  %r = nn.dropout %x, %s, %s offsets %p : tensor<3xi64> {site = 0 : i64, rate = 0.5 : f64, offset_dims = array<i64: 0>} : tensor<2x3xf32>, tensor<f64>, tensor<f64> -> tensor<2x3xf32>
+  return %r : tensor<2x3xf32>
+}

@@ -360,6 +360,85 @@ TEST_F(InterpreterTest, attentionByPositions) {
                          0.6972902706678915, 1.6972902706678914, 1.6311212261655585, 2.6311212261655585}));
 }
 
+/// Each query is where its position says, in each sequence of the batch elsewhere, plus the start; numbers from PyTorch's float64.
+TEST_F(InterpreterTest, attentionByGivenPositions) {
+  Tensor q(DType::F32, {2, 2, 3, 2}), k(DType::F32, {2, 1, 4, 2}), v(DType::F32, {2, 1, 4, 2}), g(DType::F32, {2, 2, 3, 2});
+  for (int i = 0; i < 24; ++i) {
+    q.floats[i] = (i % 7 - 3) / 4.0;
+    g.floats[i] = (i % 4 - 1) / 2.0;
+  }
+  for (int i = 0; i < 16; ++i) {
+    k.floats[i] = (i % 5 - 2) / 2.0;
+    v.floats[i] = i % 6;
+  }
+  Tensor places(DType::I32, {2, 3}), one(DType::I64, {});
+  places.ints = {2, 0, 1, -1, 5, 0};
+  one.ints[0] = 1;
+  func::FuncOp main = parse(R"(
+    func.func @main(%q: tensor<2x2x3x2xf32>, %k: tensor<2x1x4x2xf32>, %v: tensor<2x1x4x2xf32>, %g: tensor<2x2x3x2xf32>, %p: tensor<2x3xi32>, %s: tensor<i64>)
+        -> (tensor<2x2x3x2xf32>, tensor<2x2x3x2xf32>, tensor<2x1x4x2xf32>, tensor<2x1x4x2xf32>) {
+      %r = nn.attention %q, %k, %v query_start %s : tensor<i64> query_positions %p : tensor<2x3xi32> {scale = 0.5, causal_offset = 0 : i64}
+        : tensor<2x2x3x2xf32>, tensor<2x1x4x2xf32>, tensor<2x1x4x2xf32> -> tensor<2x2x3x2xf32>
+      %d:3 = nn.attention_grad %q, %k, %v, %g query_start %s : tensor<i64> query_positions %p : tensor<2x3xi32> {scale = 0.5, causal_offset = 0 : i64}
+        : tensor<2x2x3x2xf32>, tensor<2x1x4x2xf32>, tensor<2x1x4x2xf32>, tensor<2x2x3x2xf32> -> tensor<2x2x3x2xf32>, tensor<2x1x4x2xf32>, tensor<2x1x4x2xf32>
+      return %r, %d#0, %d#1, %d#2 : tensor<2x2x3x2xf32>, tensor<2x2x3x2xf32>, tensor<2x1x4x2xf32>, tensor<2x1x4x2xf32>
+    })");
+  RunOptions exact;
+  exact.doublePrecision = true;
+  auto results = runFunction(main, {q, k, v, g, places, one}, exact);
+  ASSERT_TRUE(results.ok()) << results.status().text();
+  EXPECT_THAT(numbers((*results)[0]), Pointwise(testing::DoubleNear(1e-14), std::vector<double>{
+      1.1461134369971913, 2.146113436997191, 0.9375812532524876, 1.9375812532524879, 2.0742158655887235,
+      3.074215865588723, 2.199362758894323, 3.199362758894323, 0.8146668000918604, 1.8146668000918602,
+      1.9605625880078328, 2.9605625880078326, 2.0, 3.0, 2.3775096015946557, 3.3775096015946553, 3.0934763039692275,
+      4.0934763039692275, 2.0, 3.0, 2.0, 3.0, 3.274061588960766, 4.274061588960766}));
+  EXPECT_THAT(numbers((*results)[1]), Pointwise(testing::DoubleNear(1e-14), std::vector<double>{
+      -0.27594514890480754, 0.06477128208719768, 0.37353896252042634, 0.3735389625204262, -0.29656140335909087,
+      0.08354489707072478, 1.0664903043326885, -0.4859138810835827, -0.12070645062647617, -0.12070645062647618,
+      0.9462227314869154, -0.2229203448887928, 0.0, 0.0, -0.5783027312484128, -0.4244219046848459,
+      0.18586165886179737, 0.18586165886179734, 0.0, 0.0, 0.09003186205528385, 0.09003186205528385,
+      -0.5202507630691688, -0.5202507630691686}));
+  EXPECT_THAT(numbers((*results)[2]), Pointwise(testing::DoubleNear(1e-14), std::vector<double>{
+      -0.23029317494855983, 0.09407903813314224, -0.02076039204410219, 0.07724668386113982, 0.5299255548795013,
+      -0.35668492187487266, -0.27887198788683915, 0.18535919988059052, 0.1762144631921632, 0.10922478405335467,
+      -0.5806394322317558, -0.26630160251064494, 0.35826072107052254, 0.1263006531445769, 0.046164247969070024,
+      0.03077616531271335}));
+  EXPECT_THAT(numbers((*results)[3]), Pointwise(testing::DoubleNear(1e-14), std::vector<double>{
+      -0.0957491970822448, 1.0367344413277508, 0.00689893411418252, 1.017650369046041, 0.12936434512751732,
+      0.7655514655156404, -0.040514082159454845, 0.1800637241105677, -0.05565235244848532, 1.5220208672289834,
+      0.1581907825068156, 1.0431834411088128, 0.018667060860267093, 0.2173978458311019, -0.12120549091859753,
+      0.2173978458311019}));
+}
+
+/// What is dropped of a row follows from the position that is given for it: rows in another order are those of the whole, in that order.
+TEST_F(InterpreterTest, dropoutByGivenPositions) {
+  Tensor x(DType::F32, {2, 5, 3}), swapped = x, step(DType::F64, {}), seed(DType::I64, {}), places(DType::I64, {5});
+  places.ints = {4, 0, 3, 1, 2};
+  step.floats[0] = 3;
+  seed.ints[0] = 17;
+  auto at = [](int batch, int64_t row, int channel) { return size_t((batch * 5 + row) * 3 + channel); };
+  for (int batch = 0; batch < 2; ++batch)
+    for (int row = 0; row < 5; ++row)
+      for (int channel = 0; channel < 3; ++channel) {
+        x.floats[at(batch, row, channel)] = double(at(batch, row, channel)) + 1;
+        swapped.floats[at(batch, row, channel)] = double(at(batch, places.ints[size_t(row)], channel)) + 1;
+      }
+  func::FuncOp main = parse(R"(
+    func.func @main(%x: tensor<2x5x3xf32>, %y: tensor<2x5x3xf32>, %step: tensor<f64>, %seed: tensor<i64>, %p: tensor<5xi64>) -> (tensor<2x5x3xf32>, tensor<2x5x3xf32>) {
+      %0 = nn.dropout %x, %step, %seed {site = 3 : i64, rate = 0.5 : f64} : tensor<2x5x3xf32>, tensor<f64>, tensor<i64> -> tensor<2x5x3xf32>
+      %1 = nn.dropout %y, %step, %seed offsets %p : tensor<5xi64> {site = 3 : i64, rate = 0.5 : f64, offset_dims = array<i64: 1>} : tensor<2x5x3xf32>, tensor<f64>, tensor<i64> -> tensor<2x5x3xf32>
+      return %0, %1 : tensor<2x5x3xf32>, tensor<2x5x3xf32>
+    })");
+  auto results = runFunction(main, {x, swapped, step, seed, places});
+  ASSERT_TRUE(results.ok()) << results.status().text();
+  const Tensor &whole = (*results)[0], &placed = (*results)[1];
+  EXPECT_THAT(numbers(whole), testing::Contains(0));
+  for (int batch = 0; batch < 2; ++batch)
+    for (int row = 0; row < 5; ++row)
+      for (int channel = 0; channel < 3; ++channel)
+        EXPECT_EQ(placed.floats[at(batch, row, channel)], whole.floats[at(batch, places.ints[size_t(row)], channel)]);
+}
+
 /// Four heads share two groups of keys; numbers from numpy.
 TEST_F(InterpreterTest, groupedCausalAttention) {
   func::FuncOp main = parse(R"(

@@ -25,6 +25,9 @@ struct AttentionCase {
   SmallVector<int64_t> visible = {}; ///< its shape; none where empty
   double hidden = 0;
   SmallVector<int64_t> queryStart = {}, keyStart = {}; ///< known to the kernel at run time alone
+  /// Of queries, as the first attention of [queries] or [batch, queries] has them; none where empty.
+  SmallVector<int64_t> positions = {};
+  std::string positionElement = "i64";
 };
 
 /// About half of them; none along the first row and the last: of keys, where the mask is as large.
@@ -179,6 +182,15 @@ struct AttentionKernels : KernelTest {
       if (!starts.empty())
         bias += " " + std::string(name) + " " + values + " : " + ofValues;
     }
+    if (!c.positions.empty()) {
+      const bool isOfEach = int64_t(c.positions.size()) != c.queries;
+      Tensor positions(*parseDType(c.positionElement), isOfEach ? std::vector<int64_t>{c.batch, c.queries} : std::vector<int64_t>{c.queries});
+      llvm::copy(c.positions, positions.ints.begin());
+      const std::string type = tensor(positions.shape, c.positionElement);
+      inputs.push_back(positions);
+      arguments += ", %places: " + type;
+      bias += " query_positions %places : " + type;
+    }
     // So that scores are of the size of a few, as those of a model are.
     std::string scale = std::to_string(1 / std::sqrt(double(std::max<int64_t>(c.depth, 7))));
     std::string attributes = " {scale = " + scale + " : f64" +
@@ -203,6 +215,40 @@ struct AttentionKernels : KernelTest {
     EXPECT_EQ(numKernelRuns - before, 1);
   }
 };
+
+/// Of two intervals, as zigzag deals them out, or in an order of no kind.
+SmallVector<int64_t> placesOf(int64_t queries, int64_t keys, bool isZigzag) {
+  SmallVector<int64_t> places;
+  for (int64_t i = 0; i < queries; ++i)
+    places.push_back(isZigzag ? (i < queries / 2 ? i + 3 : keys - queries + i) : i * 7919 % keys);
+  return places;
+}
+
+// Each query is where its position says: in two intervals, in any order, in each sequence of a batch elsewhere, before the first key and beyond
+// the last; blocks of queries, few of them, groups, sections of keys, dropout that draws by position, 16 bits in pairs.
+TEST_F(AttentionKernels, GivenPositions) {
+  for (bool isZigzag : {true, false}) {
+    for (bool isGradient : {false, true}) {
+      check({.batch = 2, .queries = 40, .keys = 130, .depth = 4, .width = 5, .causalOffset = 0, .isGradient = isGradient,
+             .positions = placesOf(40, 130, isZigzag)});
+      check({.groups = 2, .repeat = 3, .queries = 23, .keys = 60, .depth = 4, .width = 4, .causalOffset = 2, .guarded = true, .bias = {1, 6, 23, 60},
+             .isGradient = isGradient, .queryStart = {-4}, .keyStart = {1}, .positions = placesOf(23, 60, isZigzag), .positionElement = "i32"});
+      check({.batch = 2, .repeat = 2, .queries = 18, .keys = 100, .depth = 4, .width = 4, .causalOffset = 0, .isGradient = isGradient,
+             .dropout = 0.3, .positions = placesOf(18, 100, isZigzag)});
+      check({.queries = 20, .keys = 30, .depth = 4, .width = 4, .isGradient = isGradient, .dropout = 0.3, .positions = placesOf(20, 30, isZigzag)});
+    }
+    check({.queries = 40, .keys = 130, .depth = 8, .width = 8, .causalOffset = 0, .element = "bf16", .resultElement = "bf16",
+           .toleranceScale = 8, .positions = placesOf(40, 130, isZigzag)});
+  }
+  // A row of each sequence, and some that see nothing.
+  SmallVector<int64_t> each = {50, 0, 3, 7, -1, 200};
+  for (bool guarded : {false, true}) {
+    check({.batch = 2, .queries = 3, .keys = 60, .depth = 8, .width = 8, .causalOffset = 0, .guarded = guarded, .positions = each});
+    check({.batch = 2, .groups = 2, .repeat = 12, .queries = 3, .keys = 60, .depth = 8, .width = 8, .causalOffset = 0, .guarded = guarded, .positions = each});
+    check({.batch = 3, .repeat = 2, .queries = 2, .keys = 100, .depth = 8, .width = 8, .causalOffset = 0, .guarded = guarded, .isGradient = true, .positions = each});
+  }
+  check({.queries = 33, .keys = 2000, .depth = 64, .width = 64, .causalOffset = 0, .isGradient = true, .positions = placesOf(33, 2000, true)});
+}
 
 // Rows start where numbers of the run say: before the keys, among them, beyond, and where no query sees a key; kernels of
 // blocks of queries and of few, groups, biases, dropout, sections of keys, 16 bits in pairs.

@@ -13,6 +13,8 @@ struct Attention {
   std::vector<int64_t> bias = {};               ///< its shape; empty: none
   std::string element = "f32", result = "";     ///< types; of the result, the element's where empty
   std::vector<int64_t> visible = {};            ///< its shape; empty: none
+  std::vector<int64_t> positions = {};          ///< of queries, [q] or [b, q]; empty: none
+  bool drops = false;
 };
 
 std::string typeOf(ArrayRef<int64_t> shape, const std::string &element) {
@@ -113,6 +115,20 @@ struct DeviceAttentionKernels : KernelTest {
       bias += " visible %s : " + typeOf(one.visible, "i1");
       add("%s", typeOf(one.visible, "i1"));
     }
+    if (one.drops) {
+      inputs.insert(inputs.end(), {someFloats({}, 1), someInts({}, {17})});
+      inputs[inputs.size() - 2].floats[0] = 3;
+      bias += " dropout %step, %seed : tensor<f32>, tensor<i64>";
+      add("%step", "tensor<f32>");
+      add("%seed", "tensor<i64>");
+    }
+    if (!one.positions.empty()) {
+      const bool isOfEach = int64_t(one.positions.size()) != one.q;
+      inputs.push_back(someInts(isOfEach ? std::vector<int64_t>{one.b, one.q} : std::vector<int64_t>{one.q}, one.positions));
+      const std::string type = typeOf(inputs.back().shape, "i64");
+      bias += " query_positions %places : " + type;
+      add("%places", type);
+    }
     const std::string results = gradient ? typeOf(query, result) + ", " + typeOf(key, result) + ", " + typeOf(value, result)
                                          : typeOf(out, result);
     const std::string op = (gradient ? "%r:3 = nn.attention_grad " : "%r = nn.attention ") + plain + bias + " {" +
@@ -167,6 +183,23 @@ TEST_F(DeviceAttentionKernels, CausalOffsets) {
   for (int64_t offset : {int64_t(0), int64_t(1), int64_t(31), int64_t(64), int64_t(1) << 40})
     for (auto [q, k] : {std::pair<int64_t, int64_t>(65, 65), {33, 97}, {1, 40}})
       checkBoth({.q = q, .k = k, .attributes = "scale = 0.3 : f64, causal_offset = " + std::to_string(offset) + " : i64"});
+}
+
+// Each query is where its position says: two intervals, any order, in each sequence elsewhere, some that see nothing; dropout draws by position.
+TEST_F(DeviceAttentionKernels, GivenPositions) {
+  toleranceScale = 16;
+  std::vector<int64_t> zigzag, mixed, each = {50, 0, 3, 7, -1, 200};
+  for (int64_t i = 0; i < 40; ++i) {
+    zigzag.push_back(i < 20 ? i + 5 : i + 50);
+    mixed.push_back(i * 7919 % 90);
+  }
+  for (const std::vector<int64_t> &positions : {zigzag, mixed}) {
+    checkBoth({.b = 2, .g = 1, .r = 2, .q = 40, .k = 90, .attributes = causal, .positions = positions});
+    checkBoth({.b = 2, .g = 1, .r = 2, .q = 40, .k = 90, .attributes = causal + ", site = 3 : i64, rate = 0.3 : f64", .positions = positions, .drops = true});
+  }
+  checkBoth({.q = 40, .k = 40, .attributes = "scale = 0.3 : f64, site = 3 : i64, rate = 0.3 : f64", .positions = mixed, .drops = true});
+  for (const char *guarded : {"", ", guarded"})
+    checkBoth({.b = 2, .g = 1, .r = 2, .q = 3, .k = 60, .attributes = causal + guarded, .positions = each});
 }
 
 // Heads that lie beside each other in their buffers, and a bias that the region makes: strides and element code of the region, not copies before it.

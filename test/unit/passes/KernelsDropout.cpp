@@ -61,6 +61,16 @@ TEST_F(DropoutKernelTest, ThroughViewsAndSums) {
             "tensor<4x12xf32>", {someFloats({6, 8}), ones(DType::F64, {})});
 }
 
+// Rows in another order, whose positions are an operand, drop what they drop in theirs.
+TEST_F(DropoutKernelTest, GivenPositions) {
+  Tensor places = someInts({6}, {5, 0, 3, 1, 4, 2});
+  places.dtype = DType::I32;
+  checkBody("%x: tensor<3x6x9xf32>, %s: tensor<f64>, %p: tensor<6xi32>",
+            "  %r = nn.dropout %x, %s, %s offsets %p : tensor<6xi32> {site = 2 : i64, rate = 5.0e-1 : f64, offset_dims = array<i64: 1>} : "
+            "tensor<3x6x9xf32>, tensor<f64>, tensor<f64> -> tensor<3x6x9xf32>",
+            "tensor<3x6x9xf32>", {someFloats({3, 6, 9}), ones(DType::F64, {}), places});
+}
+
 // A rank that counts from its own beginning drops what another drops too. Uneven cuts, and one of a dim within.
 TEST_F(DropoutKernelTest, EveryRankHasItsPartOfTheMask) {
   const std::string x = "tensor<3x4x7xf32, #dist.sharding<\"[5@dp, 4, 13@tp]\">>", mask = "tensor<3x4x7xi1, #dist.sharding<\"[5@dp, 4, 13@tp]\">>";
