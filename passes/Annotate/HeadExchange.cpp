@@ -83,9 +83,9 @@ private:
     for (size_t other = 1; other < sizes.size(); ++other)
       if (sizes[digit] < ranksOf(cut[digit]) * ranks && sizes[other] / ranksOf(cut[other]) > sizes[digit] / ranksOf(cut[digit]))
         digit = other;
-    if (int64_t left = llvm::divideCeil(sizes[digit], ranksOf(cut[digit])); left < ranks)
-      mlir::emitRemark(op->getLoc()) << "--cp-mode=ulysses: " << describeOp(op) << " has " << countText(left, "head") << " for the " << ranks << " ranks of " << llvm::join(axes, ", ")
-                                     << ": the others compute no attention";
+    if (int64_t left = llvm::divideCeil(sizes[digit], ranksOf(cut[digit])); left < ranks && !std::exchange(hasRemarked, true))
+      mlir::emitRemark(op->getLoc()) << "--cp-mode=ulysses: " << describeOp(op) << " has " << countText(left, "head") << " for the " << ranks
+                                     << " ranks of " << llvm::join(axes, ", ") << ", so some compute no attention; gather gives every rank some";
     llvm::append_range(cut[digit], axes);
     dist::Seed seed{dist::replicated(shape), std::vector<bool>(shape.size(), true)};
     seed.sharding.dims[heads].clear();
@@ -100,6 +100,7 @@ private:
   nn::Dependences dependences;
   OpFacts facts;
   llvm::DenseSet<Operation *> sums;
+  bool hasRemarked = false;
 };
 } // namespace
 

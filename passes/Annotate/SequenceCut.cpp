@@ -2,8 +2,19 @@
 #include "passes/Annotate/SequenceCut.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
+#include "compiler/Dialect/NN/Ports.h"
+#include "compiler/StepPart.h"
 
 namespace hpc {
+
+static bool isOfUpdate(Operation *op) { return stepPartOf(op->getLoc()) == StepPart::Update; }
+
+/// Whether a value lives across steps, or becomes what does: rows of a table of positions are no activations.
+static bool isOfState(Value value, func::FuncOp function) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return nn::argumentPort(function, argument.getArgNumber()).isState();
+  return isOfUpdate(value.getDefiningOp());
+}
 
 /// Whether the op can compute a part of a dim of its result.
 static bool isCuttable(Value value, unsigned dim) {
@@ -25,18 +36,23 @@ static dist::Seed seedOrOpen(Value value) {
 void cutSequence(func::FuncOp function, const SequenceDims &sequence, ArrayRef<std::string> axes) {
   nn::Dependences dependences = nn::findDependences(function);
   for (const auto &[value, place] : sequence.all()) {
-    // A dim with more than positions follows its neighbours: the batch in it is cut, too.
-    if (!dependences.lookup(value).fromInputs || place.piece.size != nn::shapeOf(value)[place.dim] || !isCuttable(value, place.dim))
+    if (!dependences.lookup(value).fromInputs || isOfState(value, function))
       continue;
     dist::Seed seed = seedOrOpen(value);
     dist::DimSharding &dim = seed.sharding.dims[place.dim];
-    if (dim.size() != 1 || (!seed.open[place.dim] && !dist::isCut(dim)))
-      continue; // the user's parts of it, or nobody may cut it
     std::vector<std::string> named = dist::cutAxes(seed.sharding), added;
     llvm::copy_if(axes, std::back_inserter(added), [&](const std::string &axis) { return !llvm::is_contained(named, axis); });
-    if (added.empty())
-      continue;
-    dim.front().axes.insert(dim.front().axes.begin(), added.begin(), added.end());
+    // The gradient of such a table, too, is whole: it is gathered, once, where the pieces of an update would be.
+    if (llvm::any_of(value.getUsers(), isOfUpdate)) {
+      if (dist::isCut(dim))
+        continue;
+    } else {
+      // A dim with more than positions follows its neighbours: the batch in it is cut, too. One of several parts is the user's.
+      if (place.piece.size != nn::shapeOf(value)[place.dim] || !isCuttable(value, place.dim) || dim.size() != 1 ||
+          (!seed.open[place.dim] && !dist::isCut(dim)) || added.empty())
+        continue;
+      dim.front().axes.insert(dim.front().axes.begin(), added.begin(), added.end());
+    }
     seed.open[place.dim] = false;
     dist::setSeed(value, seed);
   }
