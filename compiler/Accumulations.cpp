@@ -5,6 +5,13 @@
 
 namespace hpc {
 
+Value summandOf(nn::MatmulOp product) {
+  if (!product->hasOneUse())
+    return {};
+  OpOperand &use = *product->use_begin();
+  return addsInProduct(use.getOwner()) && use.getOperandNumber() == 1 ? use.getOwner()->getOperand(0) : Value();
+}
+
 dist::AccumulateOp accumulationOf(Value value) {
   while (value.hasOneUse()) {
     Operation *user = *value.user_begin();

@@ -7,6 +7,12 @@
 
 namespace hpc {
 
+/// On an nn.add of a sum and a product that nothing else reads: the product adds to the sum, in whose buffer the result is.
+constexpr const char *addsInProductAttrName = "hpc.adds_in_product";
+inline bool addsInProduct(Operation *op) { return op->hasAttr(addsInProductAttrName); }
+/// The sum that a product adds to, or null.
+Value summandOf(nn::MatmulOp product);
+
 /// The accumulation that is, through views, the only reader of a value; or null.
 dist::AccumulateOp accumulationOf(Value value);
 

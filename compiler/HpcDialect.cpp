@@ -1,6 +1,7 @@
 // The table, and what an op may have noted of its global form.
 #include "compiler/HpcDialect.h"
 
+#include "compiler/Accumulations.h"
 #include "compiler/BlockMark.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/NN/DefaultInputs.h"
@@ -17,6 +18,7 @@ HpcDialect::HpcDialect(MLIRContext *context) : Dialect(getDialectNamespace(), co
 
 static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute, unsigned place) {
   static const DiscardableAttribute table[] = {
+      {addsInProductAttrName, onOp, forms::flag},
       {argumentLocationsAttrName, onModule | onFunction | onOp, forms::locations},
       {blockAttrName, onOp, forms::number},
       {codeAttrName, onModule, forms::bytes},

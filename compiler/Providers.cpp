@@ -3,6 +3,7 @@
 // instruction it is.
 #include "compiler/Providers.h"
 
+#include "compiler/Accumulations.h"
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/Pipe/Pipe.h"
@@ -23,7 +24,7 @@ Column makeEverywhere() {
   add<nn::MatmulOp>(column, Provider::Library);
   add<nn::FusedOp>(column, Provider::Generated);
   add<nn::ParameterOp, nn::ConstantOp>(column, Provider::Storage);
-  add<nn::ReshapeOp, dist::FillTailOp>(column, Provider::Alias);
+  add<nn::ReshapeOp, dist::FillTailOp, dist::RawBlockOp>(column, Provider::Alias);
   add<dist::AllReduceOp, dist::PermuteOp, dist::RawAllGatherOp, dist::RawReduceScatterOp, dist::RawAllToAllOp,
       dist::RawPermuteOp>(column, Provider::Collective);
   add<dist::AccumulateOp>(column, Provider::Time);
@@ -45,7 +46,7 @@ Provider providerOf(Operation *op, StringRef targets) {
   static const Column everywhere = makeEverywhere();
   static const llvm::StringMap<Column> columns = makeTargets();
   StringRef name = op->getName().getStringRef();
-  if (isImplicit(op))
+  if (isImplicit(op) || addsInProduct(op))
     return Provider::Alias;
   if (auto found = everywhere.find(name); found != everywhere.end())
     return found->second;

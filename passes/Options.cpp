@@ -18,6 +18,7 @@ static void forEachField(Opts &options, Number number, Text text, Real real, Swi
   onOff("sp", options.sp);
   text("cp_mode", options.cpMode);
   text("cp_balance", options.cpBalance);
+  onOff("panels", options.panels);
   text("pp_split", options.ppSplit);
   number("pp_chunks", options.ppChunks, 1);
   text("pp_schedule", options.ppSchedule);

@@ -24,6 +24,8 @@ struct Options {
   std::string cpMode = "gather";
   /// Which rows a rank of the sequence axis has: zigzag (two intervals, of equal work where attention is causal) or plain.
   std::string cpBalance = "zigzag";
+  /// Whether products whose operands are gathered take them panel by panel (hpc-panel-products).
+  bool panels = false;
   /// uniform, balanced, or the number of blocks of every part (a stage has ppChunks of them): "1,2,1".
   std::string ppSplit = "balanced";
   int64_t ppChunks = 1;

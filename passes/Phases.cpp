@@ -103,7 +103,7 @@ static void buildStage(OpPassManager &passes, const Options &options) {
 
 /// Values of forward that backward reads are kept or computed again.
 static void buildRecompute(OpPassManager &passes, const Options &options) {
-  passes.addPass(createRecompute({options.recompute, options.budgets})); // knows programs, blocks and slots
+  passes.addPass(createRecompute({options.recompute, options.panels, options.budgets})); // knows programs, blocks and slots
   passes.addPass(createVerifyRecomputed());
   passes.addPass(createVerifyStaged()); // what stage promises still holds
 }
@@ -112,6 +112,8 @@ static void buildRecompute(OpPassManager &passes, const Options &options) {
 static void buildKernels(OpPassManager &passes, const Options &options) {
   passes.addPass(createBindCasts());           // first: what is read in parts may be read in 16 bits
   passes.addPass(createBindParts());           // before anything else takes slices of weights for work
+  if (options.panels)
+    passes.addPass(createPanelProducts());     // on gathers with their shardings
   passes.addPass(createPackCollectives());     // its views are fused like all others
   passes.addPass(createDecomposeComposites()); // those that nobody computes whole
   passes.addPass(createFoldTransposes());      // a transpose that a matmul takes as a flag need not be copied

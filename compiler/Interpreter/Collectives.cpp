@@ -139,6 +139,24 @@ static Boxes permute(dist::RawPermuteOp op, const LocalTensors &operand, const M
   return results;
 }
 
+/// The range of the dim, in a box whose other elements are zero.
+static Boxes block(dist::RawBlockOp op, const LocalTensors &operand, const Mesh &mesh) {
+  Boxes results;
+  const size_t dim = size_t(op.getDim());
+  for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
+    auto result = std::make_shared<Tensor>(emptyLike(op.getResult()));
+    const Tensor &source = *operand[size_t(c)];
+    const dist::Range range = op.rangeAt(mesh, mesh.coordinate(c));
+    const int64_t inner = elementCount(ArrayRef(source.shape).drop_front(dim + 1)),
+                  outer = elementCount(ArrayRef(source.shape).take_front(dim));
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t i = 0; i < range.extent * inner; ++i)
+        result->setNumber(o * result->shape[dim] * inner + i, source.number((o * source.shape[dim] + range.start) * inner + i));
+    results.push_back(result);
+  }
+  return results;
+}
+
 Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const Mesh &mesh) {
   auto step = [&](auto step, ArrayRef<std::string> axes, bool isSum = false) {
     return exchange(step, operand, mesh, step.getBefore().getValue(), step.getAfter().getValue(), axes, isSum);
@@ -169,6 +187,8 @@ Expected<Boxes> runCollective(Operation *op, const LocalTensors &operand, const 
                       [](int64_t member, int64_t own) { return BlockMove{own, member}; });
   if (auto permuteOp = dyn_cast<dist::RawPermuteOp>(op))
     return permute(permuteOp, operand, mesh);
+  if (auto blockOp = dyn_cast<dist::RawBlockOp>(op))
+    return block(blockOp, operand, mesh);
   if (auto fill = dyn_cast<dist::FillTailOp>(op))
     return fillTail(fill, operand, mesh);
   if (auto offsetOp = dyn_cast<dist::OffsetOp>(op))

@@ -325,7 +325,8 @@ bool isInterpreted(OperationName name) {
                                      dist::RawAllGatherOp::getOperationName(),
                                      dist::RawReduceScatterOp::getOperationName(),
                                      dist::RawAllToAllOp::getOperationName(),
-                                     dist::RawPermuteOp::getOperationName()};
+                                     dist::RawPermuteOp::getOperationName(),
+                                     dist::RawBlockOp::getOperationName()};
   return isEvaluated(name) || llvm::is_contained(runOps, name.getStringRef());
 }
 

@@ -32,6 +32,33 @@ def BindParts : Pass<"hpc-bind-parts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::nn::NNDialect", "::hpc::dist::DistDialect"];
 }
 
+def PanelProducts : Pass<"hpc-panel-products", "::mlir::ModuleOp"> {
+  let summary = "products take gathered operands panel by panel (--panels)";
+  let description = [{
+    SUMMA's form of a product whose operands are gathered: q products, whose panels arrive by exchanges while the one before is computed. A rank then holds two panels
+    of an operand instead of q. Where two operands are gathered over two axes of one size along what is summed, Cannon's skew makes their panels meet: at step t the rank
+    (x, y) has panel (x + y + t) mod q of both. Otherwise the larger operand is taken in panels, and a product reads its part of the other where it lies (dist.raw_block).
+
+        %x = dist.all_gather %a {axis = "y", from_dim = 1, ...} : tensor<4x3xf32, "[8@x, 9@y]"> -> tensor<4x9xf32, "[8@x, 9]">
+        %w = dist.all_gather %b {axis = "x", from_dim = 0, ...} : tensor<3x6xf32, "[9@x, 18@y]"> -> tensor<9x6xf32, "[9, 18@y]">
+        %c = nn.matmul %x, %w : tensor<4x9xf32>, tensor<9x6xf32> -> tensor<4x6xf32>
+
+        %x0 = dist.raw_permute %a {axis = "y", shift = 0, skew = "x"} : tensor<4x3xf32> -> tensor<4x3xf32>
+        %w0 = dist.raw_permute %b {axis = "x", shift = 0, skew = "y"} : tensor<3x6xf32> -> tensor<3x6xf32>
+        %x1 = dist.raw_permute %a {axis = "y", shift = 1, skew = "x"} ...
+        %w1 = ...
+        %c0 = nn.matmul %x0, %w0 : tensor<4x3xf32>, tensor<3x6xf32> -> tensor<4x6xf32>
+        %x2 = ...
+        %p1 = nn.matmul %x1, %w1 : ...
+        %c1 = nn.add %c0, %p1 {hpc.adds_in_product} : ...    // one call of the library: c0 += x1 * w1
+
+    Backward mirrors it. The result of a product is scattered along a dim that an operand is gathered along: the product makes a panel of the result, sends it to its
+    owner while the next is made, and adds up what arrives. Products that share a gathered operand, or a scattered sum, are taken together where the program allows.
+    A gather that something else reads too stays.
+  }];
+  let dependentDialects = ["::hpc::nn::NNDialect", "::hpc::dist::DistDialect"];
+}
+
 def PackCollectives : Pass<"hpc-pack-collectives", "::mlir::ModuleOp"> {
   let summary = "collectives on boxes become the plan's collectives on contiguous blocks";
   let description = [{

@@ -1,4 +1,5 @@
 // Guarantees of phase kernels to lower: every op has a provider (compiler/Providers.h), every region code.
+#include "compiler/Accumulations.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/ImplicitWindows.h"
 #include "compiler/Location.h"
@@ -19,6 +20,22 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
         return userError(op, ErrorKind::Internal)
                << "dist.fill_tail of '" << nodeName(op->getLoc()) << "' is read by " << user->getName()
                << ", only a matmul can leave out a tail; run hpc-fuse-regions";
+    return success();
+  }
+  if (isa<dist::RawBlockOp>(op)) {
+    for (Operation *user : op->getUsers())
+      if (!isa<nn::MatmulOp, dist::FillTailOp>(user))
+        return userError(op, ErrorKind::Internal)
+               << "dist.raw_block of '" << nodeName(op->getLoc()) << "' is read by " << user->getName()
+               << ", only a matmul reads from an offset on; run hpc-panel-products";
+    return success();
+  }
+  if (addsInProduct(op)) {
+    auto product = op->getOperand(1).getDefiningOp<nn::MatmulOp>();
+    if (!product || summandOf(product) != op->getOperand(0) || !op->getOperand(0).hasOneUse())
+      return userError(op, ErrorKind::Internal)
+             << op->getName() << " of '" << nodeName(op->getLoc()) << "' has '" << addsInProductAttrName
+             << "', but does not add a product to a sum, or something else reads one of them; run hpc-panel-products";
     return success();
   }
   if (isSeenAsWindows(op->getNumResults() == 1 ? op->getResult(0) : Value())) {

@@ -14,6 +14,18 @@ struct BatchDim {
 };
 } // namespace
 
+/// The part of a whole tensor that an operand is, under the exact extent of its contracted dim.
+static dist::RawBlockOp blockOf(Value value) {
+  if (auto fill = value.getDefiningOp<dist::FillTailOp>())
+    value = fill.getOperand();
+  return value.getDefiningOp<dist::RawBlockOp>();
+}
+/// As the operand lies in memory.
+static ArrayRef<int64_t> storedShape(Value value) {
+  dist::RawBlockOp block = blockOf(value);
+  return nn::shapeOf(block ? block.getOperand() : value);
+}
+
 /// Batch dims of the result, major to minor, sizes of 1 left out.
 static SmallVector<BatchDim> batchDims(nn::MatmulOp op, const std::optional<plan::Windows> &windows) {
   ArrayRef<int64_t> result = nn::shapeOf(op.getResult());
@@ -29,7 +41,7 @@ static SmallVector<BatchDim> batchDims(nn::MatmulOp op, const std::optional<plan
     }
     return strides;
   };
-  SmallVector<int64_t> a = steps(nn::shapeOf(op.getLhs())), b = steps(nn::shapeOf(op.getRhs()), windows ? windows->channels * windows->imageSize() : -1), c = steps(result);
+  SmallVector<int64_t> a = steps(storedShape(op.getLhs())), b = steps(storedShape(op.getRhs()), windows ? windows->channels * windows->imageSize() : -1), c = steps(result);
   SmallVector<BatchDim> dims;
   for (size_t dim = 0; dim + 2 < rank; ++dim) {
     if (result[dim] == 1)
@@ -45,7 +57,7 @@ static SmallVector<BatchDim> batchDims(nn::MatmulOp op, const std::optional<plan
 }
 
 Status StageLowering::lowerMatmul(nn::MatmulOp op) {
-  ArrayRef<int64_t> lhs = nn::shapeOf(op.getLhs()), rhs = nn::shapeOf(op.getRhs()),
+  ArrayRef<int64_t> lhs = storedShape(op.getLhs()), rhs = storedShape(op.getRhs()),
                     result = nn::shapeOf(op.getResult());
   plan::Gemm gemm;
   gemm.a.transpose = op.getTransposeLhs();
@@ -57,28 +69,49 @@ Status StageLowering::lowerMatmul(nn::MatmulOp op) {
   gemm.b.ld = gemm.windows ? 0 : std::max<int64_t>(rhs.back(), 1);
   gemm.c.ld = std::max<int64_t>(result.back(), 1);
   // Padding that partition filled with zeros is left out instead.
-  gemm.k = lhs[lhs.size() - (gemm.a.transpose ? 2 : 1)];
+  gemm.k = nn::shapeOf(op.getLhs())[lhs.size() - (gemm.a.transpose ? 2 : 1)];
   for (Value operand : {op.getLhs(), op.getRhs()})
     if (auto exact = exactK.find(operand); exact != exactK.end())
       gemm.k = exact->second;
 
+  // A part of a whole tensor begins at an offset, and is exact in its dim.
+  std::optional<plan::ByCoord> exactM;
+  for (auto [operand, value] : {std::pair(&gemm.a, op.getLhs()), std::pair(&gemm.b, op.getRhs())})
+    if (dist::RawBlockOp block = blockOf(value)) {
+      const BlockTable &table = blocks.find(block.getResult())->second;
+      ArrayRef<int64_t> stored = storedShape(value);
+      operand->offset = table.start;
+      for (int64_t &offset : operand->offset.values)
+        offset *= ShapedType::getNumElements(stored.drop_front(block.getDim() + 1)) * byteSize(elementDType(value));
+      const bool isLast = block.getDim() + 1 == stored.size(), isLhs = operand == &gemm.a;
+      if (isLast == (isLhs != operand->transpose))
+        gemm.k = table.extent;
+      else if (isLhs)
+        exactM = table.extent;
+      else
+        gemm.n = table.extent;
+    }
+
   SmallVector<BatchDim> dims = batchDims(op, gemm.windows);
   // The innermost batch dim joins the rows when the right operand is the same along it and rows follow each other in
   // the left one.
-  if (!dims.empty() && dims.back().b == 0 && !gemm.a.transpose && dims.back().a == m * gemm.a.ld &&
+  if (!exactM && !dims.empty() && dims.back().b == 0 && !gemm.a.transpose && dims.back().a == m * gemm.a.ld &&
       dims.back().c == m * gemm.c.ld) {
     m *= dims.back().size;
     dims.pop_back();
   }
-  gemm.m = m;
+  gemm.m = exactM.value_or(m);
   for (const BatchDim &dim : dims) {
     gemm.batch.push_back(dim.size);
     gemm.a.stride.push_back(dim.a);
     gemm.b.stride.push_back(dim.b);
     gemm.c.stride.push_back(dim.c);
   }
-  // A sum over micro-batches that nothing else reads is made where it ends: the product adds to the accumulator.
-  if (dist::AccumulateOp sum = accumulationOf(op.getResult())) {
+  // A panel adds to the sum of those before it. A sum over micro-batches that nothing else reads is made where it ends: the product adds to the accumulator.
+  if (Value sum = summandOf(op)) {
+    alias(op.getResult(), sum);
+    gemm.addToC = 1;
+  } else if (dist::AccumulateOp sum = accumulationOf(op.getResult())) {
     HPC_RETURN_IF_ERROR(lowerAccumulator(sum));
     alias(op.getResult(), sum.getResult());
     gemm.addToC = laterMicroBatches(sum.getAxes());

@@ -107,7 +107,7 @@ plan::Part StageLowering::partOfProgram() const {
 
 /// What the op's instruction computes. Aliases show what is noted already, and a sum over micro-batches is whole in the last one alone.
 void StageLowering::note(Operation *op) {
-  if (compute.instructions.empty() || isBufferAlias(op) || isa<dist::AccumulateOp>(op))
+  if (compute.instructions.empty() || (isBufferAlias(op) && !addsInProduct(op)) || isa<dist::AccumulateOp>(op))
     return;
   for (OpResult result : op->getResults()) {
     Value computed = result;
@@ -458,6 +458,13 @@ Status StageLowering::lowerCollective(CollectiveOpInterface op) {
 
 Status StageLowering::lowerAlias(Operation *op) {
   alias(op->getResult(0), op->getOperand(0));
+  if (auto block = dyn_cast<dist::RawBlockOp>(op)) {
+    std::vector<std::string> along = {block.getCut().getValue().dims[0][0].axes[0]};
+    if (block.getSkew())
+      along.push_back(block.getSkew()->str());
+    blocks[block.getResult()] = {tables.table(along, [&](const auto &at) { return block.rangeAt(tables.mesh(), at).start; }),
+                                 tables.table(along, [&](const auto &at) { return block.rangeAt(tables.mesh(), at).extent; })};
+  }
   auto fill = dyn_cast<dist::FillTailOp>(op);
   if (!fill)
     return Status::success();

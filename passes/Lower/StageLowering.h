@@ -112,6 +112,10 @@ private:
   std::map<std::string, int32_t> stateBuffers;  ///< of states and written parameters, by name
   llvm::DenseMap<Value, int32_t> buffers;       ///< by value; aliases share one
   llvm::DenseMap<Value, plan::ByCoord> exactK;  ///< results of fill_tail: the extent of their contracted dim
+  struct BlockTable {
+    plan::ByCoord start, extent; ///< of the dim, in elements
+  };
+  llvm::DenseMap<Value, BlockTable> blocks; ///< results of raw_block
 
   // Of the program that is being lowered.
   plan::StageProgram current;

@@ -6,12 +6,13 @@
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/Pipe/Schedule.h"
 #include "compiler/Interfaces/Structure.h"
+#include "compiler/Panels.h"
 #include "compiler/StepPart.h"
 #include "runtime/plan/ScheduleSlots.h"
 
 namespace hpc {
 
-static void findOps(ForwardPart &part) {
+static void findOps(ForwardPart &part, bool panels) {
   llvm::DenseSet<Value> ofGradients, gathered;
   for (Operation &op : part.forward.getBody().front().without_terminator()) {
     auto isIn = [&](const llvm::DenseSet<Value> &values) {
@@ -24,6 +25,8 @@ static void findOps(ForwardPart &part) {
     part.ops.push_back(&op);
     part.members.insert(&op);
     part.lastBlock = std::max(part.lastBlock, blockMark(&op).value_or(-1));
+    if (auto gather = dyn_cast<dist::AllGatherOp>(op); gather && panels && isForPanels(gather))
+      part.gathers.insert(&op);
     if (!llvm::all_of(op.getOperands(), [&](Value value) { return part.sameAlways.contains(value); }))
       continue;
     part.sameAlways.insert(op.result_begin(), op.result_end());
@@ -66,7 +69,7 @@ static int64_t slotsOf(const ForwardPart &part, const plan::PipelineSchedule &sc
   return span.last.empty() ? 1 : plan::slotsNeeded(schedule[size_t(part.stage())], span);
 }
 
-std::vector<ForwardPart> findForwardParts(func::FuncOp function, const plan::PipelineSchedule &schedule) {
+std::vector<ForwardPart> findForwardParts(func::FuncOp function, const plan::PipelineSchedule &schedule, bool panels) {
   std::vector<ForwardPart> parts;
   auto programs = function.getBody().front().getOps<pipe::StageOp>();
   for (pipe::StageOp forward : programs) {
@@ -79,7 +82,7 @@ std::vector<ForwardPart> findForwardParts(func::FuncOp function, const plan::Pip
           (other.getProgram() == pipe::ProgramKind::backward ||
            other.getProgram() == pipe::ProgramKind::weight_gradient))
         part.readers.push_back(other);
-    findOps(part);
+    findOps(part, panels);
     findReads(part);
     part.slots = slotsOf(part, schedule);
   }

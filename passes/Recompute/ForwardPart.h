@@ -18,7 +18,7 @@ struct ForwardPart {
   llvm::SetVector<Value> read;        ///< results of `ops` that gradients read, in program order
   int64_t slots = 1;                  ///< micro-batches whose values are kept at the same time
   llvm::DenseSet<Value> sameAlways;   ///< results of `ops` that are equal in all micro-batches: computed from weights alone
-  /// Ops that gather parameters, or compute such values from gathered ones; and ops that only these read.
+  /// Ops that gather parameters or operands of products in panels, or compute such values from gathered ones; and ops that only these read.
   llvm::DenseSet<Operation *> gathers;
   int64_t lastBlock = -1;
 
@@ -27,7 +27,8 @@ struct ForwardPart {
   llvm::DenseSet<Operation *> members; ///< `ops`
 };
 
-/// Every forward program of a staged function, in order.
-std::vector<ForwardPart> findForwardParts(func::FuncOp function, const plan::PipelineSchedule &schedule);
+/// Every forward program of a staged function, in order. `panels`: operands of products are gathered in panels (compiler/Panels.h), and no program
+/// keeps them whole for another.
+std::vector<ForwardPart> findForwardParts(func::FuncOp function, const plan::PipelineSchedule &schedule, bool panels);
 
 } // namespace hpc

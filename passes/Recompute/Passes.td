@@ -28,6 +28,7 @@ def Recompute : Pass<"hpc-recompute", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"policy", "policy", "std::string", "\"none\"", "none, attention, full or auto">,
+    Option<"panels", "panels", "bool", "false", "gathered operands of products are never kept either: hpc-panel-products takes them in panels, in every program by itself">,
     ListOption<"budgets", "budgets", "int64_t", "for auto: bytes that each stage may keep; none: as many as it likes">,
   ];
   let dependentDialects = ["::hpc::pipe::PipeDialect"];

@@ -240,7 +240,7 @@ struct RecomputePass : impl::RecomputeBase<RecomputePass> {
       return signalPassFailure();
     }
     // 2. The values to keep.
-    std::vector<ForwardPart> parts = findForwardParts(function, *schedule);
+    std::vector<ForwardPart> parts = findForwardParts(function, *schedule, panels);
     SmallVector<KeptValues> choices = choose(parts, *wanted);
     // 3. Other values are computed again where they are read.
     SmallVector<int64_t> bytes(schedule->size(), 0);

@@ -178,8 +178,8 @@ GemmCall Executor::callOf(const plan::Gemm &gemm, Place place) const {
                 place(gemm.n),
                 place(gemm.k),
                 place(gemm.addToC) != 0,
-                address(gemm.a.place),
-                address(gemm.b.place),
+                address(gemm.a.place) + place(gemm.a.offset),
+                address(gemm.b.place) + place(gemm.b.offset),
                 address(gemm.c.place)};
   if (gemm.epilogue) {
     call.epilogue = gemm.epilogue->kind;
@@ -191,14 +191,14 @@ GemmCall Executor::callOf(const plan::Gemm &gemm, Place place) const {
 /// Handles by micro-batch; addresses are known of Session buffers alone.
 Expected<std::vector<GemmHandle>> Executor::prepareProduct(const plan::Gemm &gemm) const {
   std::vector<GemmHandle> handles;
-  std::tuple<int64_t, int64_t, int64_t, bool> before;
+  std::tuple<int64_t, int64_t, int64_t, bool, int64_t, int64_t> before;
   auto isBound = [&](const plan::Operand &operand) {
     return stage.buffers[size_t(operand.place.buffer)].lifetime == plan::Lifetime::Session;
   };
   for (int64_t microBatch = 0; microBatch < plan.microBatches; ++microBatch) {
     GemmCall call = callOf(gemm, at(microBatch));
-    // Session buffers have one place, so only the extents can differ from the micro-batch before.
-    std::tuple now{call.m, call.n, call.k, call.addToC};
+    // Session buffers have one place, so only extents and offsets can differ from the micro-batch before.
+    std::tuple now{call.m, call.n, call.k, call.addToC, at(microBatch)(gemm.a.offset), at(microBatch)(gemm.b.offset)};
     if (!handles.empty() && now == before) {
       handles.push_back(handles.back());
       continue;

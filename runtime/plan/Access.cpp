@@ -51,13 +51,17 @@ struct Lister {
       bias.operand = 3;
     }
     int64_t ranks = plan.ranksPerStage();
-    forEachEntry(plan, {&gemm.m, &gemm.n, &gemm.k}, [&](int64_t coordinate, int64_t microBatch) {
+    // Of a and b, from the place on: an offset moves the end.
+    auto widenMatrix = [&](BufferAccess &access, const Operand &operand, int64_t bytes, int64_t coordinate, int64_t microBatch) {
+      widen(access, bytes == 0 ? 0 : addSizes(operand.offset.at(coordinate, microBatch, plan.ranksPerStage()), bytes), coordinate, microBatch);
+    };
+    forEachEntry(plan, {&gemm.m, &gemm.n, &gemm.k, &gemm.a.offset, &gemm.b.offset}, [&](int64_t coordinate, int64_t microBatch) {
       int64_t m = gemm.m.at(coordinate, microBatch, ranks), n = gemm.n.at(coordinate, microBatch, ranks),
               k = gemm.k.at(coordinate, microBatch, ranks);
       if (m == 0 || n == 0)
         return true;
-      widen(a, matrixBytes(gemm.a, m, k, gemm.batch), coordinate, microBatch);
-      widen(b, matrixBytes(gemm.b, k, n, gemm.batch, gemm.windows), coordinate, microBatch);
+      widenMatrix(a, gemm.a, matrixBytes(gemm.a, m, k, gemm.batch), coordinate, microBatch);
+      widenMatrix(b, gemm.b, matrixBytes(gemm.b, k, n, gemm.batch, gemm.windows), coordinate, microBatch);
       widen(c, matrixBytes(gemm.c, m, n, gemm.batch), coordinate, microBatch);
       widen(bias, multiplySizes(n, byteSize(gemm.c.dtype)), coordinate, microBatch);
       return true;

@@ -51,6 +51,8 @@ struct InstructionChecker {
 
   Status checkOperand(const Gemm &gemm, const Operand &operand, const char *what) const {
     HPC_RETURN_IF_ERROR(checkRef(operand.place, what, operand.dtype));
+    HPC_RETURN_IF_ERROR(checkTable(plan, operand.offset, (std::string("offset of ") + what).c_str(), 0, maxBytes));
+    HPC_RETURN_IF_ERROR(checkOffset(operand.offset, operand.place, (std::string("offset of ") + what).c_str()));
     HPC_RETURN_IF_ERROR(inRange((std::string("leading dim of ") + what).c_str(), operand.ld, 0, maxBytes));
     if (operand.stride.size() != gemm.batch.size())
       return fault(std::to_string(gemm.batch.size()) + " batch dims, but " + std::to_string(operand.stride.size()) +
@@ -76,6 +78,8 @@ struct InstructionChecker {
                    hpc::name(gemm.c.dtype) + "; sum in a type at least as wide");
     if (gemm.c.transpose || gemm.c.packed || (gemm.a.packed && !gemm.windows))
       return fault("only b may be packed, or a where b is windows, and c is neither packed nor transposed");
+    if (!isEverywhere(gemm.c.offset, 0))
+      return fault("c has an offset; only a and b are read from one on");
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.m, "m", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.n, "n", 0, maxBytes));
     HPC_RETURN_IF_ERROR(checkTable(plan, gemm.k, "k", 0, maxBytes));

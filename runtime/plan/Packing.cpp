@@ -25,7 +25,7 @@ static bool canPackOfWindows(const Plan &plan, const Stage &stage, const Gemm &g
       return false;
     matrices = multiplySizes(matrices, gemm.batch[dim]);
   }
-  if (a.transpose || a.place.byteOffset != 0 || elements == 0 || matrices == 0 || elements % matrices != 0)
+  if (a.transpose || a.place.byteOffset != 0 || !isEverywhere(a.offset, 0) || elements == 0 || matrices == 0 || elements % matrices != 0)
     return false;
   return forEachEntry(plan, {&gemm.m, &gemm.k}, [&](int64_t coordinate, int64_t microBatch) {
     const int64_t m = gemm.m.at(coordinate, microBatch, plan.ranksPerStage()),
@@ -39,7 +39,7 @@ bool canPack(const Plan &plan, const Stage &stage, const Gemm &gemm) {
     return canPackOfWindows(plan, stage, gemm);
   const PackedSize size = packedSize(stage, gemm);
   const int64_t bytes = stage.buffers[size_t(gemm.b.place.buffer)].bytes;
-  if (gemm.b.place.byteOffset != 0 || size.k == 0 || size.n == 0 || size.k * size.n * byteSize(gemm.b.dtype) != bytes ||
+  if (gemm.b.place.byteOffset != 0 || !isEverywhere(gemm.b.offset, 0) || size.k == 0 || size.n == 0 || size.k * size.n * byteSize(gemm.b.dtype) != bytes ||
       std::any_of(gemm.b.stride.begin(), gemm.b.stride.end(), [](int64_t stride) { return stride != 0; }))
     return false;
   return forEachEntry(plan, {&gemm.n, &gemm.k}, [&](int64_t coordinate, int64_t microBatch) {

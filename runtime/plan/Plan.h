@@ -131,6 +131,7 @@ struct Windows {
 /// One matrix of a product, for every index of the product's batch. Strides are in elements.
 struct Operand {
   Ref place;
+  ByCoord offset = {}; ///< bytes from place on; >= 0
   DType dtype = DType::F32;
   int64_t ld = 0;              ///< leading dim: the step from row to row as stored
   bool transpose = false;      ///< stored with its two dims exchanged

@@ -103,7 +103,8 @@ template <> inline constexpr auto fieldsOf<Windows> = std::make_tuple(
 
 template <> inline constexpr auto fieldsOf<Operand> = std::make_tuple(
     field(1, "place", &Operand::place), field(2, "dtype", &Operand::dtype), field(3, "ld", &Operand::ld),
-    field(4, "transpose", &Operand::transpose), field(5, "stride", &Operand::stride), field(6, "packed", &Operand::packed));
+    field(4, "transpose", &Operand::transpose), field(5, "stride", &Operand::stride), field(6, "packed", &Operand::packed),
+    field(7, "offset", &Operand::offset).optional());
 
 template <> inline constexpr auto fieldsOf<Gemm> = std::make_tuple(
     field(1, "a", &Gemm::a), field(2, "b", &Gemm::b), field(3, "c", &Gemm::c), field(4, "m", &Gemm::m), field(5, "n", &Gemm::n),

@@ -82,8 +82,11 @@ struct Line {
   }
   std::string table(const ByCoord &values) const { return tableText(plan, values); }
 
+  std::string place(const Ref &from, const ByCoord &offset) const {
+    return ref(from) + (isEverywhere(offset, 0) ? "" : "+(" + table(offset) + ")");
+  }
   std::string operand(const Operand &operand) const {
-    return (operand.packed ? "packed " : "") + ref(operand.place) + (operand.transpose ? "^T" : "");
+    return (operand.packed ? "packed " : "") + place(operand.place, operand.offset) + (operand.transpose ? "^T" : "");
   }
   std::string operator()(const Gemm &gemm) const {
     std::string text = "gemm " + operand(gemm.c) + (isEverywhere(gemm.addToC, 1) ? " += " : " = ") + operand(gemm.a) +
@@ -167,9 +170,6 @@ struct Line {
     return text;
   }
   std::string operator()(const Copy &copy) const {
-    auto place = [&](const Ref &from, const ByCoord &offset) {
-      return ref(from) + (isEverywhere(offset, 0) ? "" : "+(" + table(offset) + ")");
-    };
     return "copy " + place(copy.dst, copy.dstOffset) + " = " + place(copy.src, copy.srcOffset) + ", " + std::to_string(copy.bytes) + " bytes";
   }
   std::string operator()(const Accumulate &sum) const {

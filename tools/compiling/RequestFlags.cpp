@@ -106,6 +106,7 @@ Status readRequest(const Arguments &arguments, bool trains, CompileRequest &requ
   options.sp = arguments.has("sp");
   options.cpMode = arguments.text("cp-mode");
   options.cpBalance = arguments.text("cp-balance");
+  options.panels = arguments.has("panels");
   options.ppSplit = arguments.text("pp-split");
   options.ppChunks = *arguments.whole("pp-chunks");
   options.ppSchedule = arguments.text("pp-schedule");

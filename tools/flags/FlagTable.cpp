@@ -102,6 +102,7 @@ static std::vector<Flag> makeTable() {
       {"sp", onOff(), "Sequence parallelism: tp's ranks share each sequence between products; with --tp-layout=1d", group::layout, HpcOpt | HpcTrain},
       {"cp-mode", oneOf({"gather", "ring", "ulysses"}).orElse("gather"), "How attention meets the keys of cp's other ranks: gathered, block by block, or by an exchange of heads", group::layout, HpcOpt | HpcTrain},
       {"cp-balance", oneOf({"zigzag", "plain"}).orElse("zigzag"), "Rows of a rank of cp: zigzag (two intervals, equal work where attention is causal) or plain", group::layout, HpcOpt | HpcTrain},
+      {"panels", onOff(), "Products with gathered operands take them panel by panel: less memory, the same bytes", group::layout, HpcOpt | HpcTrain},
       {"pp-split", text("HOW").offers({"uniform", "balanced"}).orElse("balanced"), "Layers of each stage: uniform, balanced, or a list: 1,2,1", group::layout, HpcOpt | HpcTrain},
       {"pp-chunks", whole("N", 1, 65536).orElse("1"), "Number of parts of the model that a stage owns", group::layout, HpcOpt | HpcTrain},
       {"pp-schedule", file("NAME").offers({"inference", "gpipe", "1f1b", "interleaved", "zb-h1"}),

@@ -283,11 +283,48 @@ LogicalResult RawPermuteOp::verify() {
                                       << "' than '" << getAxis() << "'";
   return success();
 }
-int64_t RawPermuteOp::sourceOf(const Mesh &mesh, const std::vector<int64_t> &coordinate) {
-  auto along = [&](StringRef axis) { return mesh.index(axis.str()) < 0 ? 0 : coordinate[size_t(mesh.index(axis.str()))]; };
-  const int64_t ranks = mesh.size(getAxis().str());
-  const int64_t place = along(getAxis()) + int64_t(getShift()) % ranks + (getSkew() ? along(*getSkew()) : 0);
+/// (mine + shift +- my coordinate along `skew`) modulo the ranks of `axis`.
+static int64_t placeInRing(StringRef axis, int64_t shift, std::optional<StringRef> skew, bool isAgainst, const Mesh &mesh,
+                           const std::vector<int64_t> &coordinate) {
+  auto along = [&](StringRef name) { return mesh.index(name.str()) < 0 ? 0 : coordinate[size_t(mesh.index(name.str()))]; };
+  const int64_t ranks = mesh.size(axis.str()), turn = skew ? along(*skew) : 0;
+  const int64_t place = along(axis) + shift % ranks + (isAgainst ? -turn : turn);
   return (place % ranks + ranks) % ranks;
+}
+int64_t RawPermuteOp::sourceOf(const Mesh &mesh, const std::vector<int64_t> &coordinate) {
+  return placeInRing(getAxis(), int64_t(getShift()), getSkew(), getAgainst(), mesh, coordinate);
+}
+
+LogicalResult RawBlockOp::verify() {
+  auto from = cast<RankedTensorType>(getOperand().getType()), to = cast<RankedTensorType>(getResult().getType());
+  if (int64_t(getDim()) < 0 || int64_t(getDim()) >= from.getRank())
+    return emitOpError("(C1) dim ") << getDim() << " is no dim of " << from;
+  const Mesh mesh = meshOf(*this);
+  const Sharding &cut = getCut().getValue();
+  auto isWhole = [](const SubDim &sub) { return sub.axes.empty(); };
+  if (cut.dims.size() != 1 || cut.dims[0].empty() || cut.dims[0][0].axes.size() != 1 ||
+      !llvm::all_of(ArrayRef(cut.dims[0]).drop_front(), isWhole) || mesh.index(cut.dims[0][0].axes[0]) < 0 ||
+      (getSkew() && (*getSkew() == cut.dims[0][0].axes[0] || mesh.index(getSkew()->str()) < 0)))
+    return emitOpError("(C4) cut ") << toString(cut) << " must be one dim whose first sub-dim one axis cuts, and skew another axis of the mesh '"
+                                    << toString(mesh) << "'";
+  SmallVector<int64_t> shape(from.getShape());
+  const int64_t box = boxSize(cut.dims[0], mesh);
+  if (shape[getDim()] != box && shape[getDim()] != globalSize(cut.dims[0]))
+    return emitOpError("(C3) dim ") << getDim() << " of " << from << " must be " << globalSize(cut.dims[0]) << " or " << box;
+  shape[getDim()] = box;
+  if (to.getShape() != ArrayRef<int64_t>(shape) || to.getElementType() != from.getElementType())
+    return emitOpError("(C2) the result of ") << from << " is " << to << " and must have " << box << " at dim " << getDim();
+  return success();
+}
+Range RawBlockOp::rangeAt(const Mesh &mesh, const std::vector<int64_t> &coordinate) {
+  const DimSharding &dim = getCut().getValue().dims[0];
+  const std::string &axis = dim[0].axes[0];
+  std::vector<int64_t> other = coordinate;
+  other[size_t(mesh.index(axis))] = placeInRing(axis, int64_t(getShift()), getSkew(), false, mesh, coordinate);
+  Range range = heldDigits(dim[0], mesh, other);
+  const int64_t inner = globalSize(dim) / std::max<int64_t>(dim[0].size, 1);
+  const bool isPart = cast<RankedTensorType>(getOperand().getType()).getDimSize(unsigned(getDim())) == boxSize(dim, mesh);
+  return {isPart ? 0 : range.start * inner, range.extent * inner};
 }
 
 } // namespace hpc::dist

@@ -144,18 +144,41 @@ def Dist_RawAllToAllOp : Dist_Raw<"raw_all_to_all", "AllToAll"> {
   let summary = "block j of the result is the block at this rank's coordinate of rank j's operand: [k, ...] -> [k, ...]";
   let description = "result[j, ...] = operand_j[my coordinate, ...]. Constraints: (C1) operand and result have one shape, whose first dim is k.";
 }
-def Dist_RawPermuteOp : Dist_Raw<"raw_permute", "Permute", "::std::nullopt", (ins I64Attr:$shift, OptionalAttr<StrAttr>:$skew), [{
+def Dist_RawPermuteOp : Dist_Raw<"raw_permute", "Permute", "::std::nullopt", (ins I64Attr:$shift, OptionalAttr<StrAttr>:$skew, UnitAttr:$against), [{
     /// The coordinate along the axis of the rank from which the rank at `coordinate` takes.
     int64_t sourceOf(const ::hpc::dist::Mesh &mesh, const ::std::vector<int64_t> &coordinate);
   }]> {
   let summary = "the operand of another rank along `axis`: `shift` further, in a ring";
   let description = [{
-    result = operand of coordinate (mine + shift + my coordinate along `skew`) modulo k, the size of `axis`. Without `skew` all ranks take from as far.
+    result = operand of coordinate (mine + shift + my coordinate along `skew`) modulo k, the size of `axis`. Without `skew` all ranks take from as far. With
+    `against` the coordinate along `skew` is subtracted.
 
         %1 = dist.raw_permute %0 {axis = "cp", shift = 1 : i64} : tensor<4x252xf32> -> tensor<4x252xf32>
 
     Constraints: (C1) operand and result have one shape and element type. (C2) `skew` is another axis of the mesh.
   }];
+}
+
+def Dist_RawBlockOp : Dist_Op<"raw_block"> {
+  let summary = "the part of dim `dim` that another rank's coordinate of `cut` names";
+  let description = [{
+    `cut` is the sharding of one dim, whose first sub-dim one axis cuts. The coordinate is (mine + shift + my coordinate along `skew`) modulo k. The result has the
+    box of the cut; past the extent of that coordinate it is zero. An operand no larger than the box is that part already, and only its extent is stated.
+    In kernels it is an alias that matmuls alone read: an offset and an exact extent.
+
+        %1 = dist.raw_block %0 {dim = 0 : i64, cut = #dist.sharding<"[7@tp.y]">, shift = 1 : i64} : tensor<7x16xf32> -> tensor<3x16xf32>
+
+    Constraints: (C1) `dim` is a dim of the operand. (C2) the result's shape is the operand's with the box of `cut` at `dim`. (C3) the operand has all of
+    the dim or the box. (C4) one axis cuts the first sub-dim of `cut`, and none the others; `skew` is another axis of the mesh.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, I64Attr:$dim, Dist_ShardingAttr:$cut, I64Attr:$shift, OptionalAttr<StrAttr>:$skew);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// First index and number of the elements of the dim that the rank at `coordinate` sees; the index is 0 where the operand is the part already.
+    ::hpc::dist::Range rangeAt(const ::hpc::dist::Mesh &mesh, const ::std::vector<int64_t> &coordinate);
+  }];
+  let hasVerifier = 1;
 }
 
 def Dist_FillTailOp : Dist_Op<"fill_tail", [Pure, StructureOpInterface, HPC_Structure<"Elementwise", "Cheap">]> {

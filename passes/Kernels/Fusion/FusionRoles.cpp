@@ -1,6 +1,7 @@
 // Roles follow from an op, its operands' roles and its users; program order suffices, since operands come first.
 #include "passes/Kernels/Fusion/FusionRoles.h"
 
+#include "compiler/Accumulations.h"
 #include "compiler/ImplicitWindows.h"
 #include "compiler/Scaling.h"
 #include "passes/Kernels/Elements/ElementEmitter.h"
@@ -98,7 +99,7 @@ struct Classifier {
   }
 
   FusionRole choose(Operation *op, bool mayClone) {
-    if (!hasElementEmitter(op->getName()) || isImplicit(op))
+    if (!hasElementEmitter(op->getName()) || isImplicit(op) || addsInProduct(op))
       return FusionRole::Fixed;
     if (auto fill = dyn_cast<dist::FillTailOp>(op); fill && isExactExtent(fill))
       return FusionRole::Fixed;

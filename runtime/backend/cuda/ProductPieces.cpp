@@ -126,8 +126,9 @@ std::vector<ProductPiece> alignedPieces(const GemmCall &call, int64_t least) {
       k <= 0 || least / 2 / m / n > k)
     return {};
   for (const plan::Operand *operand : {&whole.a, &whole.b, &whole.c})
-    if (operand->place.byteOffset % bytesOfAccess != 0)
-      return {};
+    for (int64_t offset : operand->offset.values)
+      if ((operand->place.byteOffset + offset) % bytesOfAccess != 0)
+        return {};
   Cut cut{call};
   const bool isA = Cut::isAligned(whole.a), isB = Cut::isAligned(whole.b);
   const bool isC = Cut::isAligned(whole.c) && n % columnsOfAccess == 0;

@@ -167,6 +167,8 @@ Status Products::choose(const GemmCall &call, const Batch &batch, Prepared &entr
     uint32_t known = alignment({operand.place.byteOffset, batch.strided.stride[index] * bytes});
     for (const Batch::Dim &dim : batch.others)
       known = std::min(known, alignment({dim.stride[index] * bytes}));
+    for (int64_t offset : operand.offset.values)
+      known = std::min(known, alignment({offset}));
     return check(*blas, blas->setPreference(made, attribute, &known, sizeof(known)), what);
   };
   HPC_RETURN_IF_ERROR(align(preferenceAlignA, gemm.b, 1));
