@@ -3,6 +3,8 @@
 
 #include "runtime/base/ByteSize.h"
 
+#include "mlir/IR/Threading.h"
+
 #include <algorithm>
 
 namespace hpc {
@@ -89,10 +91,26 @@ Outcome outcomeOf(const Trial &trial, const Options &options) {
   return trial.lasting() > options.memory ? Outcome::Hopeless : Outcome::TooLarge;
 }
 
-Outcome tryOne(Trials &trials, const Candidate &candidate, int64_t ranks, std::vector<Fit> &fits) {
+/// By cost; of equals the one that was tried first.
+void addFit(std::vector<Fit> &fits, Fit fit) {
+  auto place = llvm::upper_bound(fits, fit.cost, [](auto cost, const Fit &other) { return cost < other.cost; });
+  fits.insert(place, std::move(fit));
+}
+
+/// One candidate's tries.
+struct Attempt {
+  Trials &trials;
+  StagedTrials tries = {};
+  std::vector<Fit> fits = {};
+};
+
+Outcome tryOne(Attempt &attempt, const Candidate &candidate, int64_t ranks) {
+  Trials &trials = attempt.trials;
   if (Expected<int64_t> least = trials.leastLasting(candidate.options); least.ok() && *least > candidate.options.memory)
     return Outcome::Hopeless;
-  Expected<Trial> trial = trials.run(candidate.options);
+  if (Expected<bool> keepsTooMuch = trials.keepsTooMuch(candidate.options); keepsTooMuch.ok() && *keepsTooMuch)
+    return Outcome::TooLarge;
+  Expected<Trial> trial = trials.run(candidate.options, attempt.tries);
   if (!trial.ok())
     return Outcome::TooLarge;
   if (!trial->fits.ok())
@@ -100,21 +118,32 @@ Outcome tryOne(Trials &trials, const Candidate &candidate, int64_t ranks, std::v
   std::string text = candidate.flags + " (" + byteSizeText(trial->peak());
   if (trial->ranks != ranks)
     text += " on each of " + std::to_string(trial->ranks) + " ranks";
-  auto place = llvm::upper_bound(fits, trial->cost, [](auto cost, const Fit &other) { return cost < other.cost; });
-  fits.insert(place, {text + ")", trial->cost});
+  addFit(attempt.fits, {text + ")", trial->cost});
   return Outcome::Fits;
 }
 
 /// What does not fit, with recomputation, where that may help.
-void tryRecomputing(Trials &trials, const Candidate &candidate, Outcome outcome, int64_t ranks, std::vector<Fit> &fits) {
+void tryRecomputing(Attempt &attempt, const Candidate &candidate, Outcome outcome, int64_t ranks) {
   if (outcome == Outcome::TooLarge)
     if (std::optional<Candidate> next = recomputing(candidate))
-      tryOne(trials, *next, ranks, fits);
+      tryOne(attempt, *next, ranks);
 }
 
+/// On all threads that the machine has; what fits does not depend on them.
 void tryAll(Trials &trials, const std::vector<Candidate> &candidates, int64_t ranks, std::vector<Fit> &fits) {
-  for (const Candidate &candidate : candidates)
-    tryRecomputing(trials, candidate, tryOne(trials, candidate, ranks, fits), ranks, fits);
+  std::vector<std::vector<Fit>> found(candidates.size());
+  const bool hasThreads = trials.context()->isMultithreadingEnabled();
+  trials.context()->enableMultithreading();
+  mlir::parallelFor(trials.context(), 0, candidates.size(), [&](size_t number) {
+    Attempt attempt{trials};
+    tryRecomputing(attempt, candidates[number], tryOne(attempt, candidates[number], ranks), ranks);
+    trials.madePlans += attempt.tries.made();
+    found[number] = std::move(attempt.fits);
+  });
+  trials.context()->disableMultithreading(!hasThreads);
+  for (std::vector<Fit> &each : found)
+    for (Fit &fit : each)
+      addFit(fits, std::move(fit));
 }
 } // namespace
 
@@ -123,7 +152,10 @@ std::string cheapestThatFit(Trials &trials, const Options &options, const Trial 
   asked.options.budgets.clear();
   std::vector<Fit> fits;
   int64_t ranks = dist::ranksOf(options.degrees);
-  tryRecomputing(trials, asked, outcomeOf(given, options), ranks, fits);
+  Attempt first{trials};
+  tryRecomputing(first, asked, outcomeOf(given, options), ranks);
+  trials.madePlans += first.tries.made();
+  fits = std::move(first.fits);
   tryAll(trials, withSameRanks(asked), ranks, fits);
   for (int64_t factor : {2, 4, 8})
     if (fits.size() < wanted)

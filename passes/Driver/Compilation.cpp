@@ -232,7 +232,7 @@ Status Compilation::checkMemory(StagedTrials &tries, Trials &others) {
     return Status::success();
   std::string fitting = cheapestThatFit(others, request.options, *trial);
   mlir::emitRemark((*module)->getLoc()) << "[hpc-memory] to name what fits, " << others.made("partition") << " partitioned and "
-                                        << others.made("stage") << " staged programs and " << others.madePlans() << " plans were made";
+                                        << others.made("stage") << " staged programs and " << others.madePlans.load() << " plans were made";
   return Status::error(ErrorKind::Capacity,
                        trial->fits.message() + "; " +
                            (fitting.empty() ? "nothing that was tried fits, up to 8 times the ranks"

@@ -103,28 +103,27 @@ Expected<Trial> StagedTrials::run(ModuleOp staged, const Options &given) {
 
 // ---- what tries share ---------------------------------------------------------------------------
 
-Trials::Trials(ModuleOp module) : module(module) {}
-
-ArrayAttr Trials::keyOf(StringRef phase, const Options &options) const {
-  MLIRContext *context = ModuleOp(module).getContext();
-  return ArrayAttr::get(context, {StringAttr::get(context, phase), options.toAttribute(context)});
+Trials::Program &Trials::programOf(StringRef phase, const Options &options) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return done[{phase.str(), options.toAttribute(context()).getAsOpaquePointer()}];
 }
 
 Expected<ModuleOp> Trials::after(StringRef phase, ModuleOp before, const Options &options) {
   if (phasesDone(before) >= phasesUpTo(phase))
     return before;
-  ArrayAttr key = keyOf(phase, options);
-  if (auto known = done.find(key); known != done.end())
-    return *known->second;
-  OwningOpRef<ModuleOp> copy = before.clone();
-  HPC_RETURN_IF_ERROR(runQuietly(*copy, options, phase));
-  return *(done[key] = std::move(copy));
+  Program &program = programOf(phase, options);
+  std::call_once(program.once, [&] {
+    OwningOpRef<ModuleOp> copy = before.clone();
+    program.status = runQuietly(*copy, options, phase);
+    if (program.status.ok())
+      program.module = std::move(copy);
+  });
+  HPC_RETURN_IF_ERROR(program.status);
+  return *program.module;
 }
 
 int64_t Trials::made(StringRef phase) const {
-  return llvm::count_if(llvm::make_first_range(done), [&](Attribute key) {
-    return cast<StringAttr>(cast<ArrayAttr>(key)[0]).getValue() == phase;
-  });
+  return llvm::count_if(done, [&](auto &entry) { return entry.first.first == phase && entry.second.module; });
 }
 
 /// `options` as the phases up to partition read them: not how the pipeline is cut, nor what is computed again.
@@ -143,7 +142,8 @@ static Options readUpToPartition(const Options &options) {
 }
 
 void Trials::takePartitioned(const Options &options, OwningOpRef<ModuleOp> program) {
-  done[keyOf("partition", readUpToPartition(options))] = std::move(program);
+  Program &known = programOf("partition", readUpToPartition(options));
+  std::call_once(known.once, [&] { known.module = std::move(program); });
 }
 
 Expected<ModuleOp> Trials::partitioned(const Options &options) {
@@ -155,7 +155,7 @@ Expected<ModuleOp> Trials::staged(const Options &options) {
   return before.ok() ? after("stage", *before, options) : before;
 }
 
-Expected<Trial> Trials::run(const Options &options) {
+Expected<Trial> Trials::run(const Options &options, StagedTrials &tries) {
   Expected<ModuleOp> program = staged(options);
   if (!program.ok())
     return program.status();
@@ -199,6 +199,20 @@ Expected<int64_t> Trials::leastLasting(const Options &options) {
   if (!program.ok())
     return program.status();
   return lastingBytes(*program) / options.stages();
+}
+
+Expected<bool> Trials::keepsTooMuch(const Options &options) {
+  Expected<ModuleOp> program = staged(options);
+  if (!program.ok() || !options.trains() || options.recompute == "auto" || phasesDone(*program) >= phasesUpTo("recompute"))
+    return program.ok() ? Expected<bool>(false) : program.status();
+  OwningOpRef<ModuleOp> copy = program->clone();
+  HPC_RETURN_IF_ERROR(runQuietly(*copy, options, "recompute"));
+  Expected<int64_t> lasting = leastLasting(options);
+  HPC_RETURN_IF_ERROR(lasting.status());
+  int64_t kept = 0;
+  for (int64_t ofStage : keptBytes(*copy))
+    kept += ofStage;
+  return *lasting + kept / options.stages() > options.memory;
 }
 
 // ---- budgets ------------------------------------------------------------------------------------

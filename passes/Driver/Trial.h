@@ -6,9 +6,10 @@
 #include "passes/Options.h"
 #include "runtime/plan/PlanFacts.h"
 
-#include "llvm/ADT/MapVector.h"
-
+#include <atomic>
 #include <deque>
+#include <map>
+#include <mutex>
 
 namespace hpc {
 
@@ -47,37 +48,51 @@ private:
 /// counts them. `staged` has been through phase stage. Where nothing fits, the least of each stage that does not.
 Expected<SmallVector<int64_t>> chooseBudgets(StagedTrials &trials, ModuleOp staged, const Options &options);
 
-/// Tries of one program, which stays as it is.
+/// Tries of one program, which stays as it is. Threads may try at the same time, where the context allows it.
 class Trials {
 public:
-  explicit Trials(ModuleOp module);
+  explicit Trials(ModuleOp module) : module(module) {}
   /// What the phases up to partition make of the program with `options`, where it is known already.
   void takePartitioned(const Options &options, OwningOpRef<ModuleOp> program);
 
   /// Runs on a copy the phases that the program has not been through, with `options`. --recompute=auto is chosen for
   /// `options.memory` as it is in earnest. Errors are those of a compilation; their diagnostics are not printed, so the
-  /// message may be empty.
-  Expected<Trial> run(const Options &options);
+  /// message may be empty. `tries`: of a thread's own.
+  Expected<Trial> run(const Options &options, StagedTrials &tries);
   /// At most as many bytes as the plan's Trial::lasting: of states and trained parameters alone. It compiles no further than
   /// it has to, to see that they are more than `options.memory`.
   Expected<int64_t> leastLasting(const Options &options);
+  /// Whether some stage takes more than `options.memory` for that and for what forward keeps for backward, by their mean over
+  /// the stages alone: no plan is made to see it.
+  Expected<bool> keepsTooMuch(const Options &options);
   /// How many programs were made that went through a phase, "partition" or "stage", and how many plans of them.
   int64_t made(StringRef phase) const;
-  int64_t madePlans() const { return tries.made(); }
+  std::atomic<int64_t> madePlans = 0; ///< counted by those who try
+  MLIRContext *context() const { return ModuleOp(module).getContext(); }
 
 private:
   /// The program after a phase, which may be shared: copy it.
   Expected<ModuleOp> after(StringRef phase, ModuleOp before, const Options &options);
-  ArrayAttr keyOf(StringRef phase, const Options &options) const;
   Expected<ModuleOp> partitioned(const Options &options);
   Expected<ModuleOp> staged(const Options &options);
 
+  /// A program after a phase: the first thread that wants it makes it, the others wait.
+  struct Program {
+    std::once_flag once;
+    OwningOpRef<ModuleOp> module;
+    Status status;
+  };
+  Program &programOf(StringRef phase, const Options &options);
+
   ModuleOp module;
-  StagedTrials tries;
-  llvm::MapVector<Attribute, OwningOpRef<ModuleOp>> done; ///< by phase and by the options that it follows from
+  std::mutex mutex; ///< of `done`
+  std::map<std::pair<std::string, const void *>, Program> done; ///< by phase and by the options that it follows from
 };
 
 /// One try.
-inline Expected<Trial> tryPlan(ModuleOp module, const Options &options) { return Trials(module).run(options); }
+inline Expected<Trial> tryPlan(ModuleOp module, const Options &options) {
+  StagedTrials tries;
+  return Trials(module).run(options, tries);
+}
 
 } // namespace hpc
