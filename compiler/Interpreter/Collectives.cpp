@@ -87,7 +87,7 @@ static Boxes offset(dist::OffsetOp op, const Mesh &mesh) {
   for (int64_t c = 0; c < mesh.numCoordinates(); ++c) {
     int64_t first = 0;
     for (const dist::SubDim &sub : sharding.dims.front())
-      first = first * sub.size + std::min(dist::heldDigits(sub, mesh, mesh.coordinate(c)).start, sub.size);
+      first = first * sub.size + std::min(dist::heldDigits(sub, mesh, op.placeOf(mesh, mesh.coordinate(c))).start, sub.size);
     auto result = std::make_shared<Tensor>(emptyLike(op.getResult()));
     result->ints.front() = first;
     results.push_back(result);

@@ -393,7 +393,7 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
   for (auto scalar : op.getScalarsAttr().getAsRange<nn::KernelScalarAttr>()) {
     dist::SubDim sub = cast<dist::ShardingAttr>(scalar.getDim()).getValue().dims.at(0).at(0);
     kernel.scalars.push_back(tables.table(sub.axes, [&](const auto &at) {
-      dist::Range range = dist::heldDigits(sub, tables.mesh(), at);
+      dist::Range range = dist::heldDigits(sub, tables.mesh(), sub.axes.empty() ? at : dist::further(at, tables.mesh(), sub.axes.back(), scalar.getShift()));
       return scalar.getKind() == nn::KernelScalarKind::extent ? range.extent : range.start;
     }));
   }

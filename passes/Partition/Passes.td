@@ -79,4 +79,21 @@ def VerifyPartitioned : PartitionPass<"hpc-verify-partitioned"> {
     Every collective must do what its shardings say.
   }];
 }
+def RingAttention : PartitionPass<"hpc-ring-attention"> {
+  let summary = "Attention takes keys that are gathered over a sequence axis block by block from its neighbour";
+  let description = [{
+    Runs on local boxes. Keys and values go round the ring of the axis, one block at a time, and the parts of the result are joined by their log_sum; the
+    gradients of a block's keys travel with it. The bytes are those of the gathers and reduce-scatters in its place, the memory two blocks of keys.
+
+        %k = dist.all_gather %0 {axis = "cp", from_dim = 2, ...} : tensor<2x4x8x8xf32, #dist.sharding<"[2, 4, 16@cp, 8]">> -> tensor<2x4x16x8xf32>
+        %v = dist.all_gather %1 {axis = "cp", from_dim = 2, ...} : ...
+        %r = nn.attention %q, %k, %v ... : ...
+        // becomes
+        %2 = dist.raw_permute %0 {axis = "cp", shift = 1 : i64} : tensor<2x4x8x8xf32, ...> -> tensor<2x4x8x8xf32, #dist.sharding<"[2, 4, 8, 8]">>
+        %3 = dist.raw_permute %1 {axis = "cp", shift = 1 : i64} : ...
+        %4, %5 = nn.attention %q, %0, %1 ... : ... -> tensor<2x4x8x8xf32>, tensor<2x4x8x1xf32>
+        %6 = dist.offset {dim = #dist.sharding<"[16@cp]">, shift = 1 : i64} : tensor<i64>
+        %r = nn.attention %q, %2, %3 key_start %6 carried %4, %5 : ...
+  }];
+}
 #endif

@@ -160,7 +160,7 @@ static LogicalResult raiseAttention(nn::MatmulOp root, PatternRewriter &rewriter
   attention.setHiddenAttr(masks.hidden);
   if (match->dropout)
     nn::addDropout(attention, *nn::dropoutOf(match->dropout));
-  Value result = attention;
+  Value result = attention.getResult();
   if (result.getType() != root.getType())
     result = reshape(rewriter, loc, result, nn::shapeOf(root.getResult()));
   rewriter.replaceOp(root, result);

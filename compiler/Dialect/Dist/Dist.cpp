@@ -291,6 +291,13 @@ static int64_t placeInRing(StringRef axis, int64_t shift, std::optional<StringRe
   const int64_t place = along(axis) + shift % ranks + (isAgainst ? -turn : turn);
   return (place % ranks + ranks) % ranks;
 }
+std::vector<int64_t> OffsetOp::placeOf(const Mesh &mesh, const std::vector<int64_t> &coordinate) {
+  const DimSharding dim = getDim().getValue().dims.front();
+  for (const SubDim &sub : dim)
+    if (!sub.axes.empty())
+      return further(coordinate, mesh, sub.axes.back(), int64_t(getShift()));
+  return coordinate;
+}
 int64_t RawPermuteOp::sourceOf(const Mesh &mesh, const std::vector<int64_t> &coordinate) {
   return placeInRing(getAxis(), int64_t(getShift()), getSkew(), getAgainst(), mesh, coordinate);
 }

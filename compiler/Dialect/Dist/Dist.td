@@ -200,11 +200,18 @@ def Dist_OffsetOp : Dist_Op<"offset", [Pure, StructureOpInterface, HPC_Structure
   let summary = "the first index of `dim` that this coordinate holds, a tensor<i64>";
   let description = [{
     `dim` is the sharding of one dim with a single cut sub-dim: `#dist.sharding<"[503@tp]">`. A rank that holds nothing gets the clamped start.
+    With `shift` it is what the coordinate holds that is so much further along the last axis that cuts the sub-dim, in a ring.
 
         %o = dist.offset {dim = #dist.sharding<"[503@tp]">} : tensor<i64>
   }];
-  let arguments = (ins Dist_ShardingAttr:$dim);
+  let arguments = (ins Dist_ShardingAttr:$dim, DefaultValuedAttr<I64Attr, "0">:$shift);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::hpc::dist::ShardingAttr":$dim), [{
+    build($_builder, $_state, result, dim, 0); }]>];
+  let extraClassDeclaration = [{
+    /// The coordinate whose start it is, for the rank at `coordinate`.
+    ::std::vector<int64_t> placeOf(const ::hpc::dist::Mesh &mesh, const ::std::vector<int64_t> &coordinate);
+  }];
 }
 #endif

@@ -87,6 +87,14 @@ std::vector<int64_t> Mesh::coordinate(int64_t index) const {
   return result;
 }
 
+std::vector<int64_t> further(std::vector<int64_t> coordinate, const Mesh &mesh, std::string_view axis, int64_t shift) {
+  if (int place = mesh.index(axis); place >= 0) {
+    const int64_t size = mesh.size(axis), moved = coordinate[size_t(place)] + shift % size;
+    coordinate[size_t(place)] = (moved % size + size) % size;
+  }
+  return coordinate;
+}
+
 Sharding replicated(const std::vector<int64_t> &shape) {
   Sharding result;
   for (int64_t size : shape)

@@ -77,6 +77,9 @@ struct Sharding {
   bool operator!=(const Sharding &other) const { return !(*this == other); }
 };
 
+/// The coordinate that is `shift` further along an axis of the mesh, in a ring.
+std::vector<int64_t> further(std::vector<int64_t> coordinate, const Mesh &mesh, std::string_view axis, int64_t shift);
+
 // ---- text ---------------------------------------------------------------------------------------
 
 Expected<Mesh> parseMesh(std::string_view text);

@@ -6,7 +6,7 @@
 namespace hpc::nn {
 
 ShardingRule AttentionOp::getShardingRule() {
-  return buildRule(attentionRuleText(*this, "b(gr)qD,bgKD,bgKx", "->b(gr)qx"), *this);
+  return buildRule(attentionRuleText(*this, "b(gr)qD,bgKD,bgKx", getLogSum() ? "->b(gr)qx,b(gr)qx" : "->b(gr)qx"), *this);
 }
 
 Operation *AttentionOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes, ValueRange offsets) {
@@ -38,11 +38,58 @@ LogicalResult AttentionOp::verify() {
            << getResult().getType();
   if (failed(verifyAttentionPositions(*this, operandsOf(*this), maskOf(*this))) || failed(verifyAttentionDropout(*this)))
     return failure();
+  ArrayRef<int64_t> ofQueries[] = {result, {}};
+  SmallVector<int64_t> column(query);
+  column[3] = 1;
+  ofQueries[1] = column;
+  SmallVector<Value> carried(getCarried());
+  if (carried.size() != 0 && carried.size() != 2)
+    return emitOpError("(C8) `carried` is a result and its log_sum, got ") << carried.size() << " values";
+  if (getLogSum())
+    carried.append({Value(), getLogSum()});
+  for (auto [index, value] : llvm::enumerate(carried))
+    if (value && failed(verifyOfQueries(*this, value, ofQueries[index % 2], element)))
+      return failure();
   return verifyAttentionMask(*this, operandsOf(*this), getHidden().has_value());
+}
+
+/// The largest score shifts all exponentials, those that are carried with their log_sum included: their sum and the
+/// sum of weighted values are of all keys so far.
+static SmallVector<Value> decomposePart(AttentionOp op, AttentionParts &parts) {
+  OpBuilder &builder = parts.builder;
+  Location loc = parts.loc;
+  Value scores = parts.maskedScores(), lowest = parts.number(-std::numeric_limits<double>::infinity());
+  int64_t last = int64_t(shapeOf(scores).size()) - 1;
+  Value top = ReduceOp::create(builder, loc, ReduceKind::Max, scores, {last}), before;
+  if (!op.getCarried().empty()) {
+    before = parts.likeQuery(op.getCarried()[1]);
+    top = MaxOp::create(builder, loc, top, before);
+  }
+  Value weights = parts.exponentials(scores, top);
+  Value total = ReduceOp::create(builder, loc, ReduceKind::Sum, weights, {last});
+  Value sum = parts.product(parts.converted(parts.dropped(weights), parts.narrow), parts.value, false, false, parts.wide);
+  if (before) {
+    Value share = parts.exponentials(before, top), isNothing = CompareOp::create(builder, loc, ComparePredicate::eq, before, lowest);
+    Value carried = SelectOp::create(builder, loc, isNothing, parts.number(0), parts.likeQuery(op.getCarried()[0]));
+    total = AddOp::create(builder, loc, total, share);
+    sum = AddOp::create(builder, loc, sum, MulOp::create(builder, loc, carried, share));
+  }
+  Value result = DivOp::create(builder, loc, sum, total);
+  if (op.getGuarded())
+    result = SelectOp::create(builder, loc, CompareOp::create(builder, loc, ComparePredicate::gt, total, parts.number(0)), result, parts.number(0));
+  result = parts.converted(result, tensorType(op.getResult()).getElementType());
+  SmallVector<Value> results = {parts.reshaped(result, shapeOf(op.getResult()))};
+  if (op.getLogSum()) {
+    Value logSum = AddOp::create(builder, loc, parts.finite(top), LogOp::create(builder, loc, total));
+    results.push_back(parts.reshaped(logSum, shapeOf(op.getLogSum())));
+  }
+  return results;
 }
 
 SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
   AttentionParts parts(builder, getLoc(), operandsOf(*this), maskOf(*this), dropoutOf(*this));
+  if (getLogSum() || !getCarried().empty())
+    return decomposePart(*this, parts);
   Value weights = parts.converted(parts.dropped(parts.probabilities()), parts.narrow);
   Value result = parts.product(weights, parts.value, false, false, tensorType(getResult()).getElementType());
   return {parts.reshaped(result, shapeOf(getResult()))};

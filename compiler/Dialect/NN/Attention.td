@@ -21,6 +21,10 @@ def NN_AttentionOp : NN_Attention<"attention", [NN_Differentiable]> {
     `dropout`: after the softmax a weight is 0 with probability `rate`, else divided by 1 - rate, as nn.dropout at `site` would have it of the [b, g, r, q, k]
     weights: `random` is step and seed, and on a rank's part an offset for each of `offset_dims` of `global_shape`, which speak of those five dims.
 
+    Part of the keys: with `log_sum` the op also gives, for each query, the logarithm of the sum of its exponentials, [b, h, q, 1]: -inf where it sees nothing. `carried` is the
+    result and the log_sum of an attention of the same queries with other keys, which then count here, too: the result is that of all keys together
+    (Dao et al. 2022, FlashAttention, section 3.1). A carried result whose log_sum is -inf is not read.
+
         %o = nn.attention %q, %k, %v query_start %s : tensor<i64> {scale = 0.5 : f64, causal_offset = 0 : i64}
             : tensor<2x4x3x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x8xf32> -> tensor<2x4x3x8xf32>
 
@@ -28,22 +32,24 @@ def NN_AttentionOp : NN_Attention<"attention", [NN_Differentiable]> {
     `query_positions` q is none: they are cut as the queries are, and dropout draws for the weights of a query as for those of query `query_positions[i]`.
     Of 16-bit operands the scores, their softmax and the sums over k are f32; its weights are rounded to 16 bits for the second product, and the result
     to its own type.
-    Constraints: (C1) ranks are 4 and shapes as above; (C2) g divides h; (C3) bias and visible broadcast; visible holds bools, and `hidden` needs it. (C4) query, key and value have one float element type;
+    Constraints: (C1) ranks are 4 and shapes as above, also those of `carried` and `log_sum`; (C2) g divides h; (C3) bias and visible broadcast; visible holds bools, and `hidden` needs it. (C4) query, key and value have one float element type;
     the result has any float type. (C5) `random` is step and seed of rank 0, and as many offsets as `offset_dims`; 0 <= rate < 1, 0 <= site < 2^32; none of them without
     the others. (C6) `query_start` and `key_start` are numbers of rank 0, whole ones of any float or integer type, and need `causal_offset`.
-    (C7) `query_positions` are integers [q] or [b, q], and need `causal_offset` or `dropout`; dropout takes [q].
+    (C7) `query_positions` are integers [q] or [b, q], and need `causal_offset` or `dropout`; dropout takes [q]. (C8) `carried` is a result and its log_sum, or
+    nothing; both, and `log_sum`, have the type of scores.
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value, Optional<AnyRankedTensor>:$bias,
       Optional<AnyRankedTensor>:$visible, Variadic<AnyRankedTensor>:$random,
-      Variadic<AnyRankedTensor>:$query_start, Variadic<AnyRankedTensor>:$key_start, Optional<AnyRankedTensor>:$query_positions, F64Attr:$scale, OptionalAttr<F64Attr>:$hidden, OptionalAttr<I64Attr>:$causal_offset, UnitAttr:$guarded,
+      Variadic<AnyRankedTensor>:$query_start, Variadic<AnyRankedTensor>:$key_start, Optional<AnyRankedTensor>:$query_positions, Variadic<AnyRankedTensor>:$carried, F64Attr:$scale, OptionalAttr<F64Attr>:$hidden, OptionalAttr<I64Attr>:$causal_offset, UnitAttr:$guarded,
       OptionalAttr<I64Attr>:$site, OptionalAttr<F64Attr>:$rate, OptionalAttr<DenseI64ArrayAttr>:$global_shape, OptionalAttr<DenseI64ArrayAttr>:$offset_dims);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$log_sum);
   let assemblyFormat = [{ $query `,` $key `,` $value (`bias` $bias^ `:` type($bias))? (`visible` $visible^ `:` type($visible))? (`dropout` $random^ `:` type($random))?
-      (`query_start` $query_start^ `:` type($query_start))? (`key_start` $key_start^ `:` type($key_start))? (`query_positions` $query_positions^ `:` type($query_positions))? attr-dict
-      `:` type($query) `,` type($key) `,` type($value) `->` type($result) }];
+      (`query_start` $query_start^ `:` type($query_start))? (`key_start` $key_start^ `:` type($key_start))? (`query_positions` $query_positions^ `:` type($query_positions))?
+      (`carried` $carried^ `:` type($carried))? attr-dict
+      `:` type($query) `,` type($key) `,` type($value) `->` type($result) (`,` type($log_sum)^)? }];
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$query, "::mlir::Value":$key, "::mlir::Value":$value, "::mlir::Value":$bias,
       "::mlir::FloatAttr":$scale, "::mlir::IntegerAttr":$causal_offset, "::mlir::UnitAttr":$guarded), [{
-    build($_builder, $_state, result, query, key, value, bias, ::mlir::Value(), {}, {}, {}, ::mlir::Value(), scale, {}, causal_offset, guarded, {}, {}, {}, {}); }]>];
+    build($_builder, $_state, result, ::mlir::Type(), query, key, value, bias, ::mlir::Value(), {}, {}, {}, ::mlir::Value(), {}, scale, {}, causal_offset, guarded, {}, {}, {}, {}); }]>];
 }
 
 def NN_AttentionGradOp : NN_Attention<"attention_grad", []> {
@@ -54,23 +60,27 @@ def NN_AttentionGradOp : NN_Attention<"attention_grad", []> {
 
         %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %dout {scale = 0.5 : f64} : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>
 
+    Part of the keys: `whole` is of an attention of all of them: its log_sum, and the sums over x of its result times `gradient`, both [b, h, q, 1]. Then the gradient of
+    the query is the part that these keys make of it, and those of key and value are complete.
+
     Rule `b(gr)qd,bgkd,bgkx,b(gr)qx->b(gr)qd,bgkd,bgkx`, cut as nn.attention is; linear in the result's gradient. `whole_sums` (hpc-exact-sums sets it): no layout
     cuts what the op adds up (queries, heads of a group, channels of values), so no sum is rounded before it is complete.
     Constraints: (C1) to (C3) and (C5) to (C7) of nn.attention, whose result has the shape of `gradient`; (C4) query, key, value and gradient have one float type; results have the
-    shapes of query, key and value and any float type, to which their sums are rounded once.
+    shapes of query, key and value and any float type, to which their sums are rounded once. (C8) `whole` is two tensors of the type of scores, or nothing.
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value, AnyRankedTensor:$gradient,
       Optional<AnyRankedTensor>:$bias, Optional<AnyRankedTensor>:$visible, Variadic<AnyRankedTensor>:$random,
-      Variadic<AnyRankedTensor>:$query_start, Variadic<AnyRankedTensor>:$key_start, Optional<AnyRankedTensor>:$query_positions, F64Attr:$scale, OptionalAttr<F64Attr>:$hidden, OptionalAttr<I64Attr>:$causal_offset, UnitAttr:$guarded,
+      Variadic<AnyRankedTensor>:$query_start, Variadic<AnyRankedTensor>:$key_start, Optional<AnyRankedTensor>:$query_positions, Variadic<AnyRankedTensor>:$whole, F64Attr:$scale, OptionalAttr<F64Attr>:$hidden, OptionalAttr<I64Attr>:$causal_offset, UnitAttr:$guarded,
       OptionalAttr<I64Attr>:$site, OptionalAttr<F64Attr>:$rate, OptionalAttr<DenseI64ArrayAttr>:$global_shape, OptionalAttr<DenseI64ArrayAttr>:$offset_dims, UnitAttr:$whole_sums);
   let results = (outs AnyRankedTensor:$query_gradient, AnyRankedTensor:$key_gradient, AnyRankedTensor:$value_gradient);
   let assemblyFormat = [{ $query `,` $key `,` $value `,` $gradient (`bias` $bias^ `:` type($bias))? (`visible` $visible^ `:` type($visible))? (`dropout` $random^ `:` type($random))?
-      (`query_start` $query_start^ `:` type($query_start))? (`key_start` $key_start^ `:` type($key_start))? (`query_positions` $query_positions^ `:` type($query_positions))? attr-dict
+      (`query_start` $query_start^ `:` type($query_start))? (`key_start` $key_start^ `:` type($key_start))? (`query_positions` $query_positions^ `:` type($query_positions))?
+      (`whole` $whole^ `:` type($whole))? attr-dict
       `:` type($query) `,` type($key) `,` type($value) `,` type($gradient) `->` type($query_gradient) `,` type($key_gradient) `,` type($value_gradient) }];
   let builders = [OpBuilder<(ins "::mlir::Type":$query_gradient, "::mlir::Type":$key_gradient, "::mlir::Type":$value_gradient, "::mlir::Value":$query,
       "::mlir::Value":$key, "::mlir::Value":$value, "::mlir::Value":$gradient, "::mlir::Value":$bias, "::mlir::FloatAttr":$scale,
       "::mlir::IntegerAttr":$causal_offset, "::mlir::UnitAttr":$guarded), [{
-    build($_builder, $_state, query_gradient, key_gradient, value_gradient, query, key, value, gradient, bias, ::mlir::Value(), {}, {}, {}, ::mlir::Value(), scale, {},
+    build($_builder, $_state, query_gradient, key_gradient, value_gradient, query, key, value, gradient, bias, ::mlir::Value(), {}, {}, {}, ::mlir::Value(), {}, scale, {},
           causal_offset, guarded, {}, {}, {}, {}, {}); }]>];
 }
 #endif

@@ -26,17 +26,18 @@ static Value ofGroup(AttentionParts &parts, Value gradient, ArrayRef<int64_t> sh
 }
 
 static AttentionGradients gradientsOf(AttentionParts &parts, AttentionOperands operands, Value gradient,
-                                      ResultTypes types) {
+                                      ResultTypes types, ValueRange whole = {}) {
   OpBuilder &builder = parts.builder;
   Location loc = parts.loc;
   Type narrow = parts.narrow, wide = parts.wide;
   gradient = parts.likeQuery(parts.converted(gradient, narrow));
-  Value weights = parts.probabilitiesForGradient();
+  Value weights = whole.empty() ? parts.probabilitiesForGradient() : parts.probabilitiesOfPart(parts.likeQuery(whole[0]));
   Value kept = parts.converted(parts.dropped(weights), narrow);
   Value value = parts.product(kept, gradient, /*transposeLhs=*/true, false, types.value);
   Value ofWeights = parts.dropped(parts.product(gradient, parts.value, false, /*transposeRhs=*/true, wide));
   int64_t last = int64_t(shapeOf(weights).size()) - 1;
-  Value mean = ReduceOp::create(builder, loc, ReduceKind::Sum, MulOp::create(builder, loc, ofWeights, weights), {last});
+  Value mean = !whole.empty() ? parts.likeQuery(whole[1])
+                              : Value(ReduceOp::create(builder, loc, ReduceKind::Sum, MulOp::create(builder, loc, ofWeights, weights), {last}));
   Value scores = MulOp::create(builder, loc, weights, SubOp::create(builder, loc, ofWeights, mean));
   Value ofProduct = MulOp::create(builder, loc, scores, parts.number(parts.mask.scale));
   if (parts.visible)
@@ -125,6 +126,13 @@ LogicalResult AttentionGradOp::verify() {
   if (!isOneType || !isa<FloatType>(element) ||
       llvm::any_of(getResults(), [](Value result) { return !isa<FloatType>(tensorType(result).getElementType()); }))
     return emitOpError("(C4) query, key, value and gradient need one float type, the results float types");
+  SmallVector<int64_t> column(query);
+  column[3] = 1;
+  if (getWhole().size() != 0 && getWhole().size() != 2)
+    return emitOpError("(C8) `whole` is a log_sum and sums of rows, got ") << getWhole().size() << " values";
+  for (Value value : getWhole())
+    if (failed(verifyOfQueries(*this, value, column, element)))
+      return failure();
   return success();
 }
 
@@ -133,7 +141,7 @@ SmallVector<Value> AttentionGradOp::decompose(OpBuilder &builder) {
   AttentionParts parts(builder, getLoc(), operands, maskOf(*this), dropoutOf(*this));
   auto element = [](Value result) { return tensorType(result).getElementType(); };
   ResultTypes types{element(getQueryGradient()), element(getKeyGradient()), element(getValueGradient())};
-  AttentionGradients gradients = gradientsOf(parts, operands, getGradient(), types);
+  AttentionGradients gradients = gradientsOf(parts, operands, getGradient(), types, getWhole());
   return {gradients.query, gradients.key, gradients.value};
 }
 

@@ -54,11 +54,22 @@ LogicalResult verifyAttentionPositions(Operation *attention, const AttentionOper
   return success();
 }
 
+static Type typeOfScores(Type element) {
+  return element.isF16() || element.isBF16() ? Type(Float32Type::get(element.getContext())) : element;
+}
+
+LogicalResult verifyOfQueries(Operation *attention, Value value, ArrayRef<int64_t> shape, Type element) {
+  if (shapeOf(value) == shape && tensorType(value).getElementType() == typeOfScores(element))
+    return success();
+  return attention->emitOpError("(C8) a tensor of queries must be ")
+         << RankedTensorType::get(shape, typeOfScores(element)) << ", got " << value.getType();
+}
+
 AttentionParts::AttentionParts(OpBuilder &builder, Location loc, AttentionOperands operands, AttentionMask mask,
                                std::optional<DropoutDraw> draw)
     : builder(builder), loc(loc), mask(std::move(mask)), draw(std::move(draw)), query(operands.query), key(operands.key), value(operands.value),
       bias(operands.bias), visible(operands.visible), narrow(tensorType(query).getElementType()),
-      wide(narrow.isF16() || narrow.isBF16() ? Type(builder.getF32Type()) : narrow) {
+      wide(typeOfScores(narrow)) {
   ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key), v = shapeOf(value);
   int64_t groups = k[1], heads = q[1];
   isGrouped = groups != heads && groups > 0;
@@ -154,6 +165,15 @@ Value AttentionParts::maskedScores() {
   return scores;
 }
 
+Value AttentionParts::finite(Value shift) {
+  Value lowest = number(-std::numeric_limits<double>::infinity());
+  return SelectOp::create(builder, loc, CompareOp::create(builder, loc, ComparePredicate::eq, shift, lowest), number(0), shift);
+}
+
+Value AttentionParts::exponentials(Value scores, Value shift) {
+  return ExpOp::create(builder, loc, SubOp::create(builder, loc, scores, finite(shift)));
+}
+
 Value AttentionParts::probabilities() {
   Value weights = SoftmaxOp::create(builder, loc, maskedScores());
   if (mask.guarded)
@@ -171,6 +191,11 @@ Value AttentionParts::probabilitiesForGradient() {
   Value highest = ReduceOp::create(builder, loc, ReduceKind::Max, scores, {int64_t(shapeOf(scores).size()) - 1});
   Value unseen = CompareOp::create(builder, loc, ComparePredicate::eq, highest, number(-std::numeric_limits<double>::infinity()));
   return SelectOp::create(builder, loc, unseen, number(0), SoftmaxOp::create(builder, loc, scores));
+}
+
+Value AttentionParts::probabilitiesOfPart(Value logSum) {
+  Value weights = exponentials(maskedScores(), logSum);
+  return mask.guarded ? Value(SelectOp::create(builder, loc, IsNanOp::create(builder, loc, weights), number(0), weights)) : weights;
 }
 
 Value AttentionParts::dropped(Value weights) {

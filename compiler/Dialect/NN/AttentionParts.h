@@ -24,6 +24,10 @@ template <typename Op> AttentionMask maskOf(Op op) {
           op.getGuarded(), SmallVector<Value>(op.getQueryStart()), SmallVector<Value>(op.getKeyStart()), op.getQueryPositions()};
 }
 
+/// The terms of what an attention has of keys that are not its own.
+inline StringRef ofKeysElsewhere(AttentionOp op) { return op.getCarried().empty() ? "" : ",b(gr)qx,b(gr)qx"; }
+inline StringRef ofKeysElsewhere(AttentionGradOp op) { return op.getWhole().empty() ? "" : ",b(gr)qx,b(gr)qx"; }
+
 /// The sharding rule of an attention: one term for each operand, then `results` and clauses. Queries may be cut while keys
 /// are whole.
 template <typename Op> std::string attentionRuleText(Op op, StringRef operands, StringRef results) {
@@ -34,6 +38,7 @@ template <typename Op> std::string attentionRuleText(Op op, StringRef operands, 
   text.append(op.getRandom().size() + op.getQueryStart().size() + op.getKeyStart().size(), ','); // of rank 0
   if (op.getQueryPositions())
     text += shapeOf(op.getQueryPositions()).size() == 1 ? ",q" : ",bq";
+  text += ofKeysElsewhere(op);
   text += results.str() + "; sequence qK";
   // A query's position decides what it sees, and with dropout what it drops.
   std::string indices = op.getRandom().empty() ? "" : "bgr";
@@ -44,6 +49,9 @@ template <typename Op> std::string attentionRuleText(Op op, StringRef operands, 
 
 /// (C3): what broadcasts to the scores.
 LogicalResult verifyAttentionMask(Operation *attention, const AttentionOperands &operands, bool hasHidden);
+
+/// (C8): a tensor of each query, in the type of scores of operands of type `element`.
+LogicalResult verifyOfQueries(Operation *attention, Value value, ArrayRef<int64_t> shape, Type element);
 
 /// An offset beyond it is cut to it, so that no sum of positions wraps: as far as a diagonal may be from any key.
 constexpr int64_t farthestOffset = int64_t(1) << 61;
@@ -64,6 +72,13 @@ struct AttentionParts {
   Value probabilities();
   /// The same as a gradient reads them: 0 where a query sees nothing, which gives no gradient.
   Value probabilitiesForGradient();
+  /// scale q k^T where visible + bias, -inf where masked: in `wide`.
+  Value maskedScores();
+  /// exp(scores - shift), where a shift of -inf counts as 0: a query that sees nothing has exponentials of 0.
+  Value exponentials(Value scores, Value shift);
+  Value finite(Value shift);
+  /// Likewise where `logSum`, beside the scores, is of all keys, of which these are a part.
+  Value probabilitiesOfPart(Value logSum);
   /// Of probabilities or of their gradient: what is dropped is 0, what is kept is scaled. As it is without dropout.
   Value dropped(Value weights);
   /// A tensor of the query's shape (but for its last dim), grouped as the query is.
@@ -84,7 +99,6 @@ struct AttentionParts {
   bool isGrouped;
 
 private:
-  Value maskedScores();
   Value sumOf(ArrayRef<Value> starts); ///< an i64; null without any
   Value lastKeys();                    ///< the last key that each query sees, before keyStart is subtracted
 };

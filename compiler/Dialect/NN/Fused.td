@@ -13,10 +13,10 @@ def NN_KernelScalarAttr : AttrDef<NN_Dialect, "KernelScalar"> {
   let summary = "a number that a kernel takes: `#nn.scalar<extent of #dist.sharding<\"[5@tp]\">>`";
   let description = [{
     `dim` is the sharding of one dim of one sub-dim. The number is `start` (offset) or `extent` of `heldDigits(subDim, mesh, coordinate)`; a sub-dim that
-    a coordinate holds nothing of has extent 0. Time axes may be among its axes.
+    a coordinate holds nothing of has extent 0. Time axes may be among its axes. `further n`: of the coordinate that is n further along the last of its axes, in a ring.
   }];
-  let parameters = (ins EnumParameter<NN_KernelScalarKind>:$kind, "::mlir::Attribute":$dim);
-  let assemblyFormat = "`<` $kind `of` $dim `>`";
+  let parameters = (ins EnumParameter<NN_KernelScalarKind>:$kind, "::mlir::Attribute":$dim, DefaultValuedParameter<"int64_t", "0">:$shift);
+  let assemblyFormat = "`<` $kind `of` $dim (`further` $shift^)? `>`";
 }
 def NN_KernelScalarArrayAttr : TypedArrayAttrBase<NN_KernelScalarAttr, "numbers that a kernel takes, in its order">;
 

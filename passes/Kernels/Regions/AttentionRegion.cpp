@@ -9,12 +9,18 @@ namespace hpc::kernels {
 
 bool isAttention(Operation *op) { return isa<nn::AttentionOp, nn::AttentionGradOp>(op); }
 
+bool isPartOfKeys(Operation *attention) {
+  if (auto op = dyn_cast<nn::AttentionOp>(attention))
+    return op.getLogSum() || !op.getCarried().empty();
+  return !cast<nn::AttentionGradOp>(attention).getWhole().empty();
+}
+
 bool fitsAttentionKernel(Operation *attention) {
   // 32 queries and 96 keys at a time, in f64: a gradient holds the most of them.
   constexpr int64_t maxChannels = 512, maxSharedQueries = 1 << 15;
   ArrayRef<int64_t> query = nn::shapeOf(attention->getOperand(0)), key = nn::shapeOf(attention->getOperand(1)),
                     value = nn::shapeOf(attention->getOperand(2));
-  if (std::max(query[3], value[3]) > maxChannels)
+  if (std::max(query[3], value[3]) > maxChannels || isPartOfKeys(attention))
     return false;
   // A gradient keeps three numbers of each query that shares a group of keys.
   int64_t repeat = key[1] == 0 ? 1 : query[1] / key[1];

@@ -62,6 +62,8 @@ struct AttentionRegion {
 
 /// Whether the op is one of the two.
 bool isAttention(Operation *op);
+/// Whether its keys are some of all, and the rest of them is known by log_sum alone.
+bool isPartOfKeys(Operation *attention);
 /// Whether so few queries read a key that loading it costs more than multiplying it: a step of decoding. Their keys and
 /// values are read in place, also if they are concatenated (KeyConcat.h). Not for a gradient.
 bool hasFewQueries(Operation *attention);

@@ -7,7 +7,7 @@ namespace hpc::kernels {
 
 nn::KernelScalarAttr KernelScalar::toAttribute(MLIRContext *context) const {
   return nn::KernelScalarAttr::get(context, isExtent ? nn::KernelScalarKind::extent : nn::KernelScalarKind::offset,
-                                   dist::ShardingAttr::get(context, dist::Sharding{{{subDim}}, {}}));
+                                   dist::ShardingAttr::get(context, dist::Sharding{{{subDim}}, {}}), shift);
 }
 
 SmallVector<PaddedDigit> paddedDigits(dist::FillTailOp op) {
@@ -43,7 +43,7 @@ SlicedDigit slicedDigit(dist::SliceOp op) {
 KernelScalar offsetScalar(dist::OffsetOp op) {
   dist::DimSharding dim = op.getDim().getValue().dims[0];
   auto cut = llvm::find_if(dim, [](const dist::SubDim &sub) { return !sub.axes.empty(); });
-  return {false, cut == dim.end() ? dist::SubDim{} : *cut};
+  return {false, cut == dim.end() ? dist::SubDim{} : *cut, int64_t(op.getShift())};
 }
 
 std::optional<KernelScalar> laterScalar(nn::FusedOp region) {

@@ -10,7 +10,8 @@ namespace hpc::kernels {
 struct KernelScalar {
   bool isExtent = false;
   dist::SubDim subDim;
-  bool operator==(const KernelScalar &other) const { return isExtent == other.isExtent && subDim == other.subDim; }
+  int64_t shift = 0; ///< of the rank so much further along the last axis, in a ring
+  bool operator==(const KernelScalar &other) const { return isExtent == other.isExtent && subDim == other.subDim && shift == other.shift; }
 
   /// `#nn.scalar<extent of #dist.sharding<"[5@tp]">>`.
   nn::KernelScalarAttr toAttribute(MLIRContext *context) const;

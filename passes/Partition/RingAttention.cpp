@@ -1,0 +1,377 @@
+// Pass hpc-ring-attention: attention whose keys and values are gathered over an axis of sequence takes them block by
+// block from its neighbour instead. Liu et al. 2023 (Ring Attention, arXiv 2310.01889); results of blocks are joined by their log_sum.
+//
+//   step s of c:  rank r has the keys of rank r + s (mod c)         the gradient of these keys, from rank r - 1 on
+//     attention of own queries with them, carried on                  comes from rank r + 1, gets this rank's part,
+//     their neighbour's keys arrive meanwhile                         and goes on until it is at home
+#include "compiler/Diagnostics.h"
+#include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Dialect/NN/DropoutDraw.h"
+#include "compiler/Location.h"
+#include "passes/Partition/Passes.h"
+
+#include <limits>
+
+namespace hpc {
+#define GEN_PASS_DEF_RINGATTENTION
+#include "passes/Partition/Passes.h.inc"
+
+using namespace dist;
+
+namespace {
+constexpr unsigned positionsDim = 2; ///< of queries, keys and values
+
+/// The gather of an attention's keys or values, if it is over an axis of sequence and all that is left to do.
+AllGatherOp gatherOfKeys(Value operand, const Mesh &mesh) {
+  auto gather = operand.getDefiningOp<AllGatherOp>();
+  const bool isOurs = gather && gather.getFromDim() == positionsDim && mesh.hasRole(gather.getAxis().str(), AxisRole::Sequence) &&
+                      gather.getBefore().getValue().dims[positionsDim].size() == 1;
+  return isOurs ? gather : AllGatherOp();
+}
+
+/// The gather of a mask along with the keys.
+AllGatherOp gatherOfMask(Value mask, AllGatherOp keys) {
+  auto gather = mask.getDefiningOp<AllGatherOp>();
+  const bool isAlike = gather && gather.getFromDim() == 3 && gather.getAxis() == keys.getAxis() &&
+                       gather.getBefore().getValue().dims[3] == keys.getBefore().getValue().dims[positionsDim];
+  return isAlike ? gather : AllGatherOp();
+}
+
+/// A value before its padding was filled.
+Value unfilled(Value value) {
+  auto fill = value ? value.getDefiningOp<FillTailOp>() : FillTailOp();
+  return fill ? fill.getOperand() : value;
+}
+
+/// What forward has made for the gradient of the same queries and keys.
+struct Forward {
+  nn::AttentionOp op;
+  Value query, key, value; ///< before padding was filled; keys and values before they were gathered
+  Value result, logSum;
+};
+
+/// The parts of one attention, or of its gradient.
+class RingBuilder {
+public:
+  RingBuilder(Operation *op, AllGatherOp keys, AllGatherOp values, const Mesh &mesh)
+      : builder(op), loc(op->getLoc()), mesh(mesh), keys(keys), values(values), axis(keys.getAxis().str()), ranks(mesh.size(axis)),
+        positions(keys.getBefore().getValue().dims[positionsDim].front()) {}
+
+  Forward emit(nn::AttentionOp op, bool trains) {
+    Type wide = wideType(op.getQuery());
+    RankedTensorType type = nn::tensorType(op.getResult());
+    start(op);
+    Value result, logSum;
+    for (int64_t step = 0; step < ranks; ++step) {
+      const bool isLast = step == ranks - 1;
+      Block now = block;
+      if (!isLast)
+        exchange(); // under way while the block at hand is computed
+      SmallVector<Type> types = {isLast ? type : withElement(type, wide)};
+      if (!isLast || trains)
+        types.push_back(columnType(type, wide));
+      auto part = clonePart(op, types);
+      if (isLast)
+        setValueIds(part, valueIdsOf(op));
+      setKeys(part, now, step);
+      if (step > 0)
+        part.getCarriedMutable().assign(ValueRange{result, logSum});
+      result = part.getResult();
+      logSum = part.getLogSum();
+    }
+    op.getResult().replaceAllUsesWith(result);
+    return {op, unfilled(op.getQuery()), keys.getOperand(), values.getOperand(), result, logSum};
+  }
+
+  void emit(nn::AttentionGradOp op, const Forward &forward, std::array<ReduceScatterOp, 2> scatters) {
+    Type wide = wideType(op.getQuery());
+    RankedTensorType type = nn::tensorType(op.getQueryGradient());
+    // 1. What is of all keys: the log_sum, and of each query the sum of its result's gradient times the result.
+    Value result = converted(fill(forward.result), wide), gradient = converted(op.getGradient(), wide), logSum = fill(forward.logSum);
+    Value product = typed(nn::MulOp::create(builder, loc, gradient, result), withElement(nn::tensorType(result), wide));
+    Value sums = typed(nn::ReduceOp::create(builder, loc, ReduceKind::Sum, product, {3}), columnType(nn::tensorType(result), wide));
+    // 2. A block after the other. Gradients of the first one's keys are at home already.
+    start(op);
+    std::array<Value, 2> own, moving;
+    Value ofQuery;
+    for (int64_t step = 0; step < ranks; ++step) {
+      Block now = block;
+      if (step < ranks - 1)
+        exchange();
+      if (step > 1)
+        for (auto [value, scatter] : llvm::zip(moving, scatters))
+          if (value)
+            value = moved(value, nn::tensorType(value), scatter);
+      SmallVector<Type> types = {withElement(type, wide)};
+      for (Value keyGradient : {op.getKeyGradient(), op.getValueGradient()})
+        types.push_back(blockType(nn::tensorType(keyGradient)));
+      auto part = clonePart(op, types);
+      setKeys(part, now, step);
+      part.getWholeMutable().assign(ValueRange{logSum, sums});
+      ofQuery = ofQuery ? added(ofQuery, part.getQueryGradient(), types[0]) : Value(part.getQueryGradient());
+      for (size_t i = 0; i < 2; ++i)
+        if (Value ofKeys = part->getResult(unsigned(i + 1)); !scatters[i])
+          continue;
+        else if (step == 0)
+          own[i] = ofKeys;
+        else
+          moving[i] = moving[i] ? added(moving[i], ofKeys, ofKeys.getType()) : ofKeys;
+    }
+    // 3. The last hop home.
+    for (size_t i = 0; i < 2; ++i)
+      if (ReduceScatterOp scatter = scatters[i]) {
+        Value whole = added(own[i], moved(moving[i], nn::tensorType(moving[i]), scatter), scatter.getResult().getType());
+        setValueIds(whole.getDefiningOp(), valueIdsOf(scatter));
+        scatter.getResult().replaceAllUsesWith(whole);
+        scatter.erase();
+      }
+    ofQuery = converted(ofQuery, type.getElementType());
+    op.getQueryGradient().replaceAllUsesWith(typed(ofQuery.getDefiningOp(), type));
+  }
+
+private:
+  struct Block {
+    Value key, value, bias, visible; ///< masks: null, or of these keys
+  };
+
+  // ---- types ------------------------------------------------------------------------------------
+
+  static Type wideType(Value query) {
+    Type element = nn::tensorType(query).getElementType();
+    return element.isF16() || element.isBF16() ? Float32Type::get(element.getContext()) : element;
+  }
+  static RankedTensorType withElement(RankedTensorType type, Type element) {
+    return RankedTensorType::get(type.getShape(), element, type.getEncoding());
+  }
+  /// A number for each query.
+  static RankedTensorType columnType(RankedTensorType type, Type element) {
+    Sharding sharding = shardingAttrOf(type).getValue();
+    SmallVector<int64_t> shape(type.getShape());
+    sharding.dims.back().clear();
+    shape.back() = 1;
+    return dist::withSharding(RankedTensorType::get(shape, element), sharding);
+  }
+  /// Of a tensor of keys: what every rank has is its own, so nothing cuts it over the ring, nor is it a term of a sum there.
+  RankedTensorType blockType(RankedTensorType type, unsigned dim = positionsDim) const {
+    Sharding sharding = shardingAttrOf(type).getValue();
+    const int64_t box = boxSize(positions, mesh);
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] = box;
+    sharding.dims[dim] = box == 1 ? DimSharding() : DimSharding{{box, {}}};
+    llvm::erase(sharding.partial, axis);
+    return dist::withSharding(RankedTensorType::get(shape, type.getElementType()), normalize(sharding, mesh));
+  }
+
+  // ---- small ops --------------------------------------------------------------------------------
+
+  static Value typed(Operation *op, Type type) {
+    op->getResult(0).setType(cast<RankedTensorType>(type));
+    return op->getResult(0);
+  }
+  Value added(Value a, Value b, Type type) { return typed(nn::AddOp::create(builder, loc, a, b), type); }
+  Value converted(Value value, Type element) {
+    if (nn::tensorType(value).getElementType() == element)
+      return value;
+    return nn::CastOp::create(builder, loc, withElement(nn::tensorType(value), element), value);
+  }
+  /// Zeros in place of what no rank holds, which sums would read.
+  Value fill(Value value) {
+    RankedTensorType type = nn::tensorType(value);
+    Sharding sharding = shardingAttrOf(value).getValue();
+    SmallVector<int64_t> padded;
+    for (auto [dim, cut] : llvm::enumerate(sharding.dims))
+      if (hasPadding(cut, mesh))
+        padded.push_back(int64_t(dim));
+    if (padded.empty())
+      return value;
+    return FillTailOp::create(builder, loc, type, value, padded, builder.getZeroAttr(type.getElementType()));
+  }
+  Value moved(Value value, RankedTensorType type, CollectiveOpInterface instead) {
+    return RawPermuteOp::create(builder, loc, type, value, builder.getStringAttr(axis), instead.getCauseAttr(), instead.getAvoidAttr(),
+                                builder.getI64IntegerAttr(1), StringAttr());
+  }
+  Value constant(RankedTensorType type, Attribute number) {
+    auto op = nn::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, number));
+    return typed(op, dist::withSharding(type, replicated(type.getShape().vec())));
+  }
+
+  // ---- blocks -----------------------------------------------------------------------------------
+
+  template <typename Op> void start(Op op) {
+    block = {fill(keys.getOperand()), fill(values.getOperand()), op.getBias(), op.getVisible()};
+    for (auto [mask, gather] : {std::pair(&block.bias, &biasGather), std::pair(&block.visible, &visibleGather)})
+      if (*mask && (*gather = gatherOfMask(*mask, keys)))
+        *mask = fill(gather->getOperand());
+  }
+  /// Each rank gets the block that the next one has.
+  void exchange() {
+    block.key = moved(block.key, blockType(nn::tensorType(block.key)), keys);
+    block.value = moved(block.value, blockType(nn::tensorType(block.value)), values);
+    if (biasGather)
+      block.bias = moved(block.bias, blockType(nn::tensorType(block.bias), 3), biasGather);
+    if (visibleGather)
+      block.visible = moved(block.visible, blockType(nn::tensorType(block.visible), 3), visibleGather);
+  }
+
+  template <typename Op> Op clonePart(Op op, TypeRange types) {
+    OperationState state(loc, op->getName(), op->getOperands(), types, op->getAttrs());
+    auto part = llvm::cast<Op>(builder.create(state));
+    part->removeAttr(globalAttrsName);
+    setValueIds(part, {});
+    return part;
+  }
+  /// The part reads a block, whose keys are at positions of their own.
+  template <typename Op> void setKeys(Op part, const Block &now, int64_t step) {
+    Value first = OffsetOp::create(builder, loc, dist::withSharding(RankedTensorType::get({}, builder.getI64Type()), Sharding()),
+                                   ShardingAttr::get(builder.getContext(), Sharding{{{positions}}, {}}), step);
+    // A query's own start is the last; any other number is the user's, and where its keys end is known at run time alone.
+    const bool seesNoPadding = part.getCausalOffset() && int64_t(*part.getCausalOffset()) <= 0 && part.getKeyStart().empty() &&
+                               part.getQueryStart().size() <= 1;
+    Value bias = now.bias;
+    if (!seesNoPadding && hasPadding({positions}, mesh))
+      bias = hidePadding(bias, first, wideType(part.getQuery()));
+    part.getKeyMutable().assign(now.key);
+    part.getValueMutable().assign(now.value);
+    if (bias)
+      part.getBiasMutable().assign(bias);
+    if (now.visible)
+      part.getVisibleMutable().assign(now.visible);
+    if (part.getCausalOffset())
+      part.getKeyStartMutable().append(first);
+    if (std::optional<nn::DropoutDraw> draw = nn::dropoutOf(part)) {
+      draw->wholeShape[4] = positions.size;
+      draw->offsets.push_back(first);
+      draw->offsetDims.push_back(4);
+      nn::addDropout(part, *draw);
+    }
+  }
+  /// -inf for keys after the last one, of those that begin at `first`.
+  Value hidePadding(Value bias, Value first, Type wide) {
+    const int64_t box = boxSize(positions, mesh);
+    auto typeOf = [&](ArrayRef<int64_t> shape, Type element) {
+      return dist::withSharding(RankedTensorType::get(shape, element), replicated(shape.vec()));
+    };
+    SmallVector<int64_t> ofKeys = {1, 1, 1, box};
+    Type i64 = builder.getI64Type();
+    Value position = nn::IotaOp::create(builder, loc, typeOf(ofKeys, i64), first, 3, 0, 1);
+    Value end = constant(RankedTensorType::get({}, i64), builder.getI64IntegerAttr(positions.size));
+    Value isKey = typed(nn::CompareOp::create(builder, loc, nn::ComparePredicate::lt, position, end), typeOf(ofKeys, builder.getI1Type()));
+    auto number = [&](double value) { return constant(RankedTensorType::get({}, wide), builder.getFloatAttr(wide, value)); };
+    Value shown = bias ? converted(bias, wide) : number(0);
+    Type type = bias ? Type(withElement(nn::tensorType(bias), wide)) : Type(typeOf(ofKeys, wide));
+    return typed(nn::SelectOp::create(builder, loc, isKey, shown, number(-std::numeric_limits<double>::infinity())), type);
+  }
+
+  OpBuilder builder;
+  Location loc;
+  const Mesh &mesh;
+  AllGatherOp keys, values, biasGather, visibleGather;
+  std::string axis;
+  int64_t ranks;
+  SubDim positions; ///< of the keys, as they are cut before the gather
+  Block block;      ///< the one that has arrived last
+};
+
+/// Whether the attributes and masks of a gradient are those of an attention.
+bool isGradientOf(nn::AttentionGradOp gradient, const Forward &forward, AllGatherOp keys, AllGatherOp values) {
+  nn::AttentionOp op = forward.op;
+  return unfilled(gradient.getQuery()) == forward.query && keys.getOperand() == forward.key && values.getOperand() == forward.value &&
+         gradient.getBias() == op.getBias() && gradient.getVisible() == op.getVisible() && gradient.getScale() == op.getScale() &&
+         gradient.getCausalOffset() == op.getCausalOffset() && gradient.getGuarded() == op.getGuarded() &&
+         gradient.getHiddenAttr() == op.getHiddenAttr() && gradient.getSite() == op.getSite() &&
+         llvm::equal(gradient.getKeyStart(), op.getKeyStart());
+}
+
+class Rings {
+public:
+  Rings(func::FuncOp function) : function(function), mesh(meshOf(function)) {}
+
+  LogicalResult run() {
+    SmallVector<Operation *> attentions;
+    for (Operation &op : function.front())
+      if (isa<nn::AttentionOp, nn::AttentionGradOp>(op))
+        attentions.push_back(&op);
+    const bool trains = llvm::any_of(attentions, llvm::IsaPred<nn::AttentionGradOp>);
+    for (Operation *op : attentions) {
+      auto forward = dyn_cast<nn::AttentionOp>(op);
+      if (failed(forward ? rewrite(forward, trains) : rewrite(cast<nn::AttentionGradOp>(op))))
+        return failure();
+    }
+    // Gathers that nothing reads any more, once no gradient asks for them.
+    for (Operation *op : llvm::reverse(replaced))
+      op->erase();
+    for (AllGatherOp gather : gathers)
+      if (gather->use_empty())
+        gather->erase();
+    return success();
+  }
+
+private:
+  InFlightDiagnostic refuse(Operation *op, const Twine &reason) {
+    return userError(op, ErrorKind::Unsupported) << "--cp-mode=ring: " << describeOp(op) << " " << reason << "; use --cp-mode=gather";
+  }
+
+  /// The gathers of keys and values; none where no rank needs keys of others for its queries.
+  template <typename Op> FailureOr<std::array<AllGatherOp, 2>> findGathers(Op op) {
+    std::array<AllGatherOp, 2> found = {gatherOfKeys(op.getKey(), mesh), gatherOfKeys(op.getValue(), mesh)};
+    auto [keys, values] = found;
+    AllGatherOp any = keys ? keys : values;
+    if (!any || !llvm::is_contained(axesOf(shardingOf(op.getQuery()).dims[positionsDim]), any.getAxis()))
+      return std::array<AllGatherOp, 2>();
+    if (!keys || !values || keys.getAxis() != values.getAxis())
+      return refuse(op, "has keys and values that are not cut alike");
+    const int64_t allKeys = nn::shapeOf(op.getKey())[positionsDim];
+    for (Value mask : {op.getBias(), op.getVisible()})
+      if (mask && allKeys != 1 && nn::shapeOf(mask)[3] == allKeys && !gatherOfMask(mask, keys))
+        return refuse(op, "has a mask of all keys on every rank, which does not come with a block of keys");
+    for (AllGatherOp gather : {keys, values})
+      gathers.insert(gather);
+    return found;
+  }
+
+  LogicalResult rewrite(nn::AttentionOp op, bool trains) {
+    auto found = findGathers(op);
+    if (failed(found) || !(*found)[0])
+      return failure(failed(found));
+    done.push_back(RingBuilder(op, (*found)[0], (*found)[1], mesh).emit(op, trains));
+    replaced.push_back(op);
+    return success();
+  }
+
+  LogicalResult rewrite(nn::AttentionGradOp op) {
+    auto found = findGathers(op);
+    if (failed(found) || !(*found)[0])
+      return failure(failed(found));
+    AllGatherOp keys = (*found)[0], values = (*found)[1];
+    auto forward = llvm::find_if(done, [&](const Forward &each) { return isGradientOf(op, each, keys, values); });
+    if (forward == done.end())
+      return refuse(op, "is the gradient of an attention that is not in the step");
+    std::array<ReduceScatterOp, 2> scatters;
+    for (auto [scatter, gradient] : llvm::zip(scatters, ValueRange{op.getKeyGradient(), op.getValueGradient()})) {
+      if (gradient.use_empty())
+        continue;
+      scatter = gradient.hasOneUse() ? dyn_cast<ReduceScatterOp>(*gradient.user_begin()) : ReduceScatterOp();
+      if (!scatter || scatter.getAxis() != keys.getAxis() || scatter.getToDim() != positionsDim)
+        return refuse(op, "gives gradients of keys that are not cut as the keys are");
+    }
+    RingBuilder(op, keys, values, mesh).emit(op, *forward, scatters);
+    replaced.push_back(op);
+    return success();
+  }
+
+  func::FuncOp function;
+  Mesh mesh;
+  SmallVector<Forward> done;
+  SmallVector<Operation *> replaced;
+  llvm::SetVector<AllGatherOp> gathers;
+};
+
+struct RingAttention : impl::RingAttentionBase<RingAttention> {
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (function && failed(Rings(function).run()))
+      signalPassFailure();
+  }
+};
+} // namespace
+} // namespace hpc
