@@ -53,8 +53,6 @@ private:
     AxisNames axes = axesOf(state.sharding.factors[node.second]);
     if (axes.empty() || state.anchored[node.second] || cutsBatch(axes, mesh))
       return false;
-    if (sumsPieces(state, node.second))
-      return false;
     // A composite that reduces the cut dim (a loss of logits) keeps its cut: whole, its operand would need more memory.
     const ShardingRule &rule = state.sharding.rule;
     if (rule.factors[node.second].isInternal && !isInResults(rule, node.second))
@@ -70,27 +68,6 @@ private:
           return false;
     }
     return true;
-  }
-
-  /// Whether an op reduces a partial sum whose pieces a seed asks for: it takes these too. Its own sum is small (a gradient of a
-  /// norm's bias) and is all-reduced in a bucket with others, so the latency of a collective would be no fair price.
-  bool sumsPieces(const OpState &state, int factor) const {
-    const ShardingRule &rule = state.sharding.rule;
-    const DimSharding &cut = state.sharding.factors[factor];
-    if (accessOf(state.op) != Access::Combine || rule.factors[factor].reduction != ReduceKind::Sum || isInResults(rule, factor))
-      return false;
-    auto isSeeded = [&](OpOperand &use, size_t dim) {
-      const OpState *user = propagation.stateOf(use.getOwner());
-      return user && llvm::any_of(user->sharding.rule.operands[use.getOperandNumber()][dim], [&](int other) {
-               return user->anchored[other] && user->sharding.factors[other] == cut;
-             });
-    };
-    for (auto [operand, dims] : llvm::zip(state.op->getOperands(), rule.operands))
-      for (auto [dim, factors] : llvm::enumerate(dims))
-        if (llvm::is_contained(factors, factor) && intersects(propagation.shardingOf(operand).partial, axesOf(cut)) &&
-            llvm::any_of(operand.getUses(), [&, dim = dim](OpOperand &use) { return isSeeded(use, dim); }))
-          return true;
-    return false;
   }
 
   /// Factors that may be given up, joined where a value carries a cut from one to the other.

@@ -98,6 +98,45 @@ void Propagation::choosePassing(OpState &state, ArrayRef<AxisNames> partials) {
   }
 }
 
+/// The sharding in which all readers of a value but reductions take it; none where they differ.
+std::optional<Sharding> Propagation::takenAs(Value value) {
+  std::optional<Sharding> taken;
+  for (OpOperand &use : value.getUses()) {
+    OpState *user = stateOf(use.getOwner());
+    if (user && accessOf(user->op) == Access::Combine)
+      continue;
+    std::optional<Sharding> wanted;
+    if (user)
+      wanted = user->sharding.operand(use.getOperandNumber(), mesh);
+    if (!wanted || (taken && *taken != *wanted))
+      return std::nullopt;
+    taken = wanted;
+  }
+  return taken;
+}
+
+void Propagation::takePieces() {
+  for (OpState &state : ops) {
+    if (accessOf(state.op) != Access::Combine)
+      continue;
+    const ShardingRule &rule = state.sharding.rule;
+    for (auto [operand, dims] : llvm::zip(state.op->getOperands(), rule.operands)) {
+      AxisNames partial = shardingOf(operand).partial;
+      std::optional<Sharding> pieces = partial.empty() ? std::nullopt : takenAs(operand);
+      for (unsigned dim = 0; pieces && dim < dims.size(); ++dim) {
+        if (dims[dim].size() != 1 || rule.factors[dims[dim][0]].reduction != ReduceKind::Sum || isInResults(rule, dims[dim][0]))
+          continue;
+        int factor = dims[dim][0];
+        const DimSharding &cut = pieces->dims[dim], &current = state.sharding.factors[factor];
+        AxisNames added = without(axesOf(cut), axesOf(current));
+        if (!added.empty() && without(added, partial).empty() && without(axesOf(current), axesOf(cut)).empty() &&
+            mayTake(state, factor, cut) && !intersects(added, axesOf(state.sharding.factors)))
+          state.sharding.factors[factor] = cut;
+      }
+    }
+  }
+}
+
 void Propagation::flowPartials() {
   for (OpState &state : ops)
     choosePassing(state);

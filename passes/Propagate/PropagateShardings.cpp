@@ -30,6 +30,7 @@ struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {
     propagation.flowRest();
     propagation.flowPartials();
     propagation.weighConflicts();
+    propagation.takePieces();
     propagation.flowPartials(); // ops whose cuts were given up may pass other partial sums
     propagation.settleParameters();
     if (failed(propagation.check()))

@@ -51,6 +51,9 @@ public:
   void flowRest();
   /// Gives up cuts of activations that cost more bytes than they save.
   void weighConflicts();
+  /// A sum over ranks that readers take in pieces is scattered: a reduction (a gradient of a norm's weight) takes the
+  /// pieces too, and only its own small sum is all-reduced. After conflicts, which decide what readers take.
+  void takePieces();
   /// Decides over which axes results stay partial.
   void flowPartials();
   /// Parameters that several users want differently stay whole: slicing a whole weight is free, gathering a part is
@@ -87,6 +90,7 @@ private:
   bool offer(Value value, unsigned dim, const dist::DimSharding &wanted, const CutOrigins &origins);
   bool offerToOp(OpState &state, unsigned result, unsigned dim, const dist::DimSharding &wanted,
                  const CutOrigins &origins);
+  std::optional<dist::Sharding> takenAs(Value value);
   void choosePassing(OpState &state);
   void choosePassing(OpState &state, ArrayRef<dist::AxisNames> partials);
   dist::AxisNames uncutTerms(OpState &state, ArrayRef<dist::AxisNames> partials) const;
