@@ -93,13 +93,10 @@ struct AnnotateSidecar : impl::AnnotateSidecarBase<AnnotateSidecar> {
         return Status::error(ErrorKind::Sidecar, place + ": parameter '" + subject + "': axis \"" + time[0] +
                                                      "\" is time (micro-batches), and a parameter lives through all "
                                                      "of it; cut it over another axis");
-      if (rule.inferred && rule.shard.empty())
-        continue; // no layout had decided here: cuts reach the parameter by propagation again
       if (rule.inferred) {
-        dist::Seed seed = dist::layoutSeed(*sharding);
-        if (shape.size() < 2)
-          ++seed.priority; // biases and norms followed from the weights, and do so again
-        dist::setSeed(value, seed);
+        // No layout decides about a vector, nor did one where nothing is cut: cuts reach these by propagation again.
+        if (shape.size() >= 2 && !rule.shard.empty())
+          dist::setSeed(value, dist::layoutSeed(*sharding));
         continue;
       }
       dist::setSeed(value, {*sharding, std::vector<bool>(shape.size(), false), 0, dist::Seed::sidecarOrigin});

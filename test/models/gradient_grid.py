@@ -1,19 +1,23 @@
 """The grid of training steps whose gradients and states train.py --grid compares with the truth: which cases there are, and in which order they are run.
-The order is chosen without chance: each case adds as many new pairs of values (export, schedule, tp, ...) as one can, so a grid that is stopped has seen most.
+The order is chosen without chance: each case adds as many new pairs of values (export, schedule, layout, ...) as one can, so a grid that is stopped has seen most.
 """
 import collections
 import itertools
 import os
+import sys
 
 import numpy
 
-MOST_RANKS = 8
-TP, PP, DP, MICRO_BATCHES, ZERO = (1, 2, 3, 4), (1, 2, 3), (1, 2), (1, 2), (0, 1, 2, 3)
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from arrangements import ARRANGED, PLAIN, SEQUENCE, ranks  # noqa: E402
+
+MOST_RANKS, MOST_ARRANGED = 8, 16
+PP, DP, MICRO_BATCHES, ZERO = (1, 2, 3), (1, 2), (1, 2), (0, 1, 2, 3)
 SCHEDULES = ("gpipe", "1f1b", "interleaved", "zb-h1", "file")
 OPTIMIZERS = ("sgd", "momentum", "adamw", "lamb")
 FOLDERS = ("gpt2-tiny", "gpt2-odd")
 
-Case = collections.namedtuple("Case", "export tp pp dp zero micro_batches schedule optimizer")
+Case = collections.namedtuple("Case", "export layout pp dp zero micro_batches schedule optimizer")
 
 
 def exports(shared):
@@ -46,15 +50,25 @@ def schedule(case, folder):
 
 def flags(case, folder):
     """What hpc-opt is told; a file of a schedule is written into the folder."""
-    return [f"--tp={case.tp}", f"--pp={case.pp}", f"--dp={case.dp}", f"--zero={case.zero}", f"--micro-batches={case.micro_batches * repeats(case)}",
+    return [*case.layout.split(), f"--pp={case.pp}", f"--dp={case.dp}", f"--zero={case.zero}", f"--micro-batches={case.micro_batches * repeats(case)}",
             f"--pp-schedule={schedule(case, folder)}", f"--pp-chunks={chunks(case)}"]
 
 
+def is_asked(case, blocks):
+    """No more parts can be cut than there are blocks. ZeRO is about ranks with other rows. Of layouts that are not plain, one of each kind of ZeRO, and a schedule
+    for stages and one without."""
+    if case.pp * chunks(case) > blocks[case.export] or case.layout == "--tp=5":
+        return False
+    if case.layout in PLAIN:
+        return ranks(case.layout) * case.pp * case.dp <= MOST_RANKS and (case.dp > 1 or case.zero == 0)
+    return (ranks(case.layout) * case.pp * case.dp <= MOST_ARRANGED and case.pp < 3 and case.zero in (0, 1, 3) and
+            case.schedule == ("gpipe" if case.pp == 1 else "1f1b" if case.micro_batches == 1 else "zb-h1"))
+
+
 def all_cases(blocks):
-    """All of them, given how many blocks each export has: no more parts can be cut. ZeRO is about dp, so without it there is level 0 only. Each case draws one
-    optimizer, always the same."""
-    every = (Case(*values, None) for values in itertools.product(blocks, TP, PP, DP, ZERO, MICRO_BATCHES, SCHEDULES))
-    cases = [c for c in every if c.tp * c.pp * c.dp <= MOST_RANKS and c.pp * chunks(c) <= blocks[c.export] and (c.dp > 1 or c.zero == 0)]
+    """All of them, given how many blocks each export has. Each case draws one optimizer, always the same."""
+    every = (Case(*values, None) for values in itertools.product(blocks, PLAIN + ARRANGED + SEQUENCE, PP, DP, ZERO, MICRO_BATCHES, SCHEDULES))
+    cases = [case for case in every if is_asked(case, blocks)]
     drawn = numpy.random.default_rng(28).integers(0, len(OPTIMIZERS), len(cases))
     return [case._replace(optimizer=OPTIMIZERS[number]) for case, number in zip(cases, drawn)]
 

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""The equality grid: every model x input set x layout (tp, pp, dp) x micro-batches is compiled, run by hpc-run and compared with the true result.
+"""The equality grid: every model x input set x layout of ../arrangements.py x pp, dp x micro-batches is compiled, run by hpc-run and compared with the true result.
 Within 3e-6 of max |logit| (--dtype=bf16: 2e-2, fp16: 2.5e-3) or it has failed; the first case of each layout is also compiled with --verify. Needs python3 and numpy only.
 
   test/models/grid.py [--bin=build/bin] [--run-bin=build-thread/bin] [--models=gpt2-odd,mlp] [--jobs=2] [--sample=24] [--resume=grid.json]
   test/models/grid.py --gpu [--dtype=bf16]    # on a GPU, all ranks on one; HPC_CUDA_LIBRARIES=build/test/gpu/standin: on its stand-in
-  test/models/grid.py --tp-layout=2d:2x2      # with tp=4 arranged so, beside other pp, dp and micro-batches
-  test/models/grid.py --shared    # every export of ../shared/models that has weights and results, in the same layouts: 1,836 cases
+  test/models/grid.py --layout="--tp=4 --tp-layout=2d" [--layout=...]    # these alone, beside other pp, dp and micro-batches
+  test/models/grid.py --shared    # every export of ../shared/models that has weights and results, in the same layouts
 
 A --sample is chosen without chance: it touches every value of every parameter, then as many pairs of values as N cases can.
 --resume keeps in a file what has passed with these binaries, and does not run it again. The last line is `N passed, N failed, N skipped`.
@@ -16,8 +16,8 @@ import concurrent.futures
 import hashlib
 import itertools
 import json
-import math
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -28,11 +28,14 @@ import time
 import numpy
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(1, os.path.join(ROOT, "test"))
+from arrangements import ARRANGED, PLAIN, SEQUENCE, ranks  # noqa: E402
+
 # Of max |logit|, by --dtype. A model here rounds the operands of at most 26 products on the way, each by at most half a unit in the last place
 # (bf16: 2^-9, fp16: 2^-12); errors that are independent make sqrt(2 * 26) times that, and twice it is the bound.
 BOUNDS = {"model": 3e-6, "bf16": 2e-2, "fp16": 2.5e-3}
-MOST_RANKS = 8
-TP, PP, DP, MICRO_BATCHES = (1, 2, 3, 4, 5), (1, 2, 3), (1, 2), (1, 2)
+MOST_RANKS, MOST_ARRANGED = 8, 16
+PP, DP, MICRO_BATCHES = (1, 2, 3), (1, 2), (1, 2)
 TIMEOUT_SECONDS = 600
 
 # A model: its file, its input, the names of the input's symbolic dims (None: not symbolic), its output; the array of the true results where that is
@@ -49,6 +52,8 @@ SHARED = os.path.join(os.path.dirname(ROOT), "shared", "models")
 LEFT_OUT = "-past.onnx"
 # Only a model this shallow may have fewer places to cut than the grid has stages.
 SHALLOW = {"mlp", "shared/mlp/dynamo-op18"}
+# Without positions, so no layout cuts sequences.
+WITHOUT_SEQUENCES = SHALLOW
 
 
 def shared_models():
@@ -66,7 +71,7 @@ def shared_models():
     return models
 
 
-Case = collections.namedtuple("Case", "model set tp pp dp micro_batches")
+Case = collections.namedtuple("Case", "model set layout pp dp micro_batches")
 
 
 def folder(model):
@@ -83,18 +88,24 @@ def input_shape(case):
     return numpy.load(inputs_file(case))[MODELS[case.model].input].shape
 
 
-def layouts(tp_layout=""):
-    arranged = (math.prod(map(int, tp_layout.split(":")[1].split("x"))),) if tp_layout else TP
-    return [(tp, pp, dp) for tp, pp, dp in itertools.product(arranged, PP, DP) if tp * pp * dp <= MOST_RANKS * (2 if tp_layout else 1)]
+def layouts(model, chosen):
+    """Of a model: plain ones with all pp and dp, the others with at most one more of each."""
+    for layout in chosen or PLAIN + ARRANGED + SEQUENCE:
+        if layout in SEQUENCE and model in WITHOUT_SEQUENCES:
+            continue
+        plain = layout in PLAIN
+        for pp, dp in itertools.product(PP, DP) if plain or chosen else ((1, 1), (2, 1), (1, 2)):
+            if ranks(layout) * pp * dp <= (MOST_RANKS if plain else MOST_ARRANGED):
+                yield layout, pp, dp
 
 
-def all_cases(models, tp_layout=""):
+def all_cases(models, chosen=()):
     cases = []
     for model in models:
-        for tp, pp, dp in layouts(tp_layout):
+        for layout, pp, dp in layouts(model, chosen):
             for s in MODELS[model].sets:
                 for m in reversed(MICRO_BATCHES):  # the first case of a layout is verified: let it have micro-batches
-                    case = Case(model, s, tp, pp, dp, m)
+                    case = Case(model, s, layout, pp, dp, m)
                     if input_shape(case)[0] % m == 0:
                         cases.append(case)
     return cases
@@ -102,7 +113,7 @@ def all_cases(models, tp_layout=""):
 
 def values(case):
     """The values that a sample has to touch; a set belongs to its model."""
-    return ["model=" + case.model, f"set={case.model}/{case.set}", f"tp={case.tp}", f"pp={case.pp}", f"dp={case.dp}", f"mb={case.micro_batches}"]
+    return ["model=" + case.model, f"set={case.model}/{case.set}", case.layout, f"pp={case.pp}", f"dp={case.dp}", f"mb={case.micro_batches}"]
 
 
 def sample(cases, count):
@@ -127,13 +138,11 @@ def sample(cases, count):
 def compile_command(options, case, verify, plan, kernels=None):
     """`kernels`: a folder for machine code, most of which the layouts of a model share."""
     model = MODELS[case.model]
-    command = [os.path.join(options.bin, "hpc-opt"), os.path.join(folder(case.model), model.file), f"--tp={case.tp}", f"--pp={case.pp}",
+    command = [os.path.join(options.bin, "hpc-opt"), os.path.join(folder(case.model), model.file), *case.layout.split(), f"--pp={case.pp}",
                f"--dp={case.dp}", f"--micro-batches={case.micro_batches}", *model.flags]
     for name, size in zip(model.dims, input_shape(case)):
         if name:
             command += ["--dim", f"{name}={size}"]
-    if options.tp_layout:
-        command.append("--tp-layout=" + options.tp_layout)
     if options.dtype != "model":
         command.append("--dtype=" + options.dtype)
     if kernels:
@@ -175,14 +184,14 @@ def difference(case, file, bound):
 
 def commands(options, case, verify, stem, kernels=None):
     plan = stem + ".plan"
-    gpu = ["--backend=cuda", f"--ranks-per-gpu={case.tp * case.pp * case.dp}"] if options.gpu else []
+    gpu = ["--backend=cuda", f"--ranks-per-gpu={ranks(case.layout) * case.pp * case.dp}"] if options.gpu else []
     return [compile_command(options, case, verify, plan, kernels),
             [os.path.join(options.run_bin, "hpc-run"), plan, "--input=" + inputs_file(case), "--output=" + stem + ".npz", *gpu]]
 
 
 def run_case(options, case, verify, scratch):
     """('passed' | 'failed' | 'skipped', text, error)."""
-    stem = os.path.join(scratch, "-".join(map(str, case)).replace("/", "_"))
+    stem = os.path.join(scratch, re.sub("[^-.=0-9a-zA-Z]+", "_", "-".join(map(str, case))))
     plan, output = stem + ".plan", stem + ".npz"
     result, error, text = "passed", 0.0, ""
     for step in commands(options, case, verify, stem, os.path.join(scratch, "kernels")):
@@ -205,7 +214,7 @@ def run_case(options, case, verify, scratch):
 
 def fingerprint(options):
     """What a state file belongs to: results of other binaries, or of another way to run them, say nothing."""
-    digest = hashlib.sha256(f"{options.gpu} {options.dtype} {options.tp_layout}".encode())
+    digest = hashlib.sha256(f"{options.gpu} {options.dtype}".encode())
     for file in (os.path.join(options.bin, "hpc-opt"), os.path.join(options.run_bin, "hpc-run")):
         if os.path.exists(file):
             with open(file, "rb") as binary:
@@ -225,7 +234,7 @@ def arguments():
     parser.add_argument("--no-verify", action="store_true", help="leave --verify out")
     parser.add_argument("--gpu", action="store_true", help="run on the GPU, all ranks on one; HPC_CUDA_LIBRARIES=build/test/gpu/standin: on its stand-in")
     parser.add_argument("--dtype", choices=BOUNDS, default="model", help="of the operands of products, as hpc-opt has it")
-    parser.add_argument("--tp-layout", default="", metavar="2d:XxY", help="arrangement of tp's ranks, as hpc-opt has it")
+    parser.add_argument("--layout", action="append", default=[], metavar="FLAGS", help="only this one (and others given so), as in --layout='--tp=4 --tp-layout=2d'")
     parser.add_argument("--list", action="store_true", help="print the cases, run nothing")
     options = parser.parse_args()
     options.run_bin = options.run_bin or options.bin
@@ -244,12 +253,12 @@ def arguments():
 
 def main():
     options = arguments()
-    cases = all_cases(options.models, options.tp_layout)
+    cases = all_cases(options.models, options.layout)
     if options.sample:
         cases = sample(cases, options.sample)
     verified, work = set(), []
     for case in cases:
-        layout = (case.model, case.tp, case.pp, case.dp)
+        layout = (case.model, case.layout, case.pp, case.dp)
         work.append((case, not options.no_verify and layout not in verified))
         verified.add(layout)
     if options.list:

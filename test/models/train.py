@@ -5,7 +5,7 @@ of their largest entry. With --gradients instead: the loss and every gradient of
 
   test/models/train.py [--bin=build/bin] [--models=gpt2-tiny/dynamo-eager-op18] [--recipes=sgd,adamw] [--layouts="--tp=2;--dp=2 --zero=1"] [--gradients]
   test/models/train.py --gpu [--steps=10] [--processes=4] [...]    # on a GPU, all ranks on one; or on one each, and NCCL between processes
-  test/models/train.py --grid [--sample=N] [--verify] [--jobs=2]    # gradients: every export x tp, pp, dp x ZeRO x micro-batches x schedule, an optimizer each, pairs first
+  test/models/train.py --grid [--sample=N] [--verify] [--jobs=2]    # gradients: every export x layout x pp, dp x ZeRO x micro-batches x schedule, an optimizer each, pairs first
 
 The worst figures and the counts come at the end, also of a run that SIGINT or SIGTERM stops. Names of the files' parameters are found by content: a file may call a weight what it likes, and store it transposed.
 """
@@ -13,7 +13,6 @@ import argparse
 import concurrent.futures
 import functools
 import json
-import math
 import os
 import signal
 import sys
@@ -23,6 +22,7 @@ import threading
 import numpy
 
 import gradient_grid
+from arrangements import ranks
 from model_checks import run_processes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -153,7 +153,7 @@ class Model:
         # PyTorch's figures are of a model without dropout.
         inference = ["--inference"] if self.name.endswith("-dropout") else []
         sizes = ["--dim", f"batch_size={batch}", "--dim", f"sequence_length={sequence}"] + (["--target=host,cuda"] if options.gpu else [])
-        here.ranks = math.prod(int(flag.split("=")[1]) for flag in flags if flag.startswith(("--tp=", "--pp=", "--dp=")))
+        here.ranks = ranks(flags)
         kernels = "--kernel-cache=" + os.path.join(folder.name, "kernels")  # layouts of a model share most of theirs
         run("hpc-opt", self.file, "--train", *inference, *sizes, *flags, kernels, "-o", path("m.plan"))
 

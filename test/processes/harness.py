@@ -13,6 +13,9 @@ import time
 import numpy
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(1, os.path.join(ROOT, "test"))
+from arrangements import ranks  # noqa: E402
+
 MODEL = os.path.join(ROOT, "models", "gpt2-odd")
 # Of each model the file, the sizes of its symbolic dims, its inputs and its output.
 MODELS = {
@@ -81,13 +84,19 @@ def free_port():
 plans = {}
 
 
+def flags_of(layout):
+    """Of (tp, pp, dp); in place of the number tp there may be flags, as in ../arrangements.py."""
+    tp, pp, dp = layout
+    return [*(tp.split() if isinstance(tp, str) else [f"--tp={tp}"]), f"--pp={pp}", f"--dp={dp}"]
+
+
 def plan(tp, pp, dp, model="gpt2-odd"):
     """The plan of a layout, and what one process makes of it."""
     key = (tp, pp, dp, model)
     if key not in plans:
-        file, alone = (path("-".join(map(str, key)) + ending) for ending in (".plan", ".npz"))
+        file, alone = (path(f"{len(plans)}{ending}") for ending in (".plan", ".npz"))
         source, dims, _, _ = MODELS[model]
-        subprocess.run([os.path.join(BIN, "hpc-opt"), os.path.join(ROOT, "models", model, source), f"--tp={tp}", f"--pp={pp}", f"--dp={dp}",
+        subprocess.run([os.path.join(BIN, "hpc-opt"), os.path.join(ROOT, "models", model, source), *flags_of((tp, pp, dp)),
                         "--micro-batches=2", "--target=host,cuda", *(f"--dim={name}={size}" for name, size in dims.items()), "-o", file], check=True)
         subprocess.run([RUN, file, "--input", inputs(model), "--output", alone], check=True, env=environment(), stderr=subprocess.DEVNULL)
         plans[key] = (file, alone)
@@ -142,7 +151,7 @@ def check_equal(model, layout, count, launcher, deterministic):
     results = launcher(count, [file, "--input", inputs(model), "--output", output, "--poison"] + (["--deterministic"] if deterministic else []))
     check(all(code == 0 for code, _ in results), f"{results}")
     got, want = (numpy.load(array)[MODELS[model][3]] for array in (output, alone))
-    if deterministic or count == layout[0] * layout[1] * layout[2]:
+    if deterministic or count == ranks(flags_of(layout)):
         check(numpy.array_equal(got.view(numpy.uint32), want.view(numpy.uint32)), "other bits than in one process")
     else:
         check(numpy.abs(got - want).max() <= 3e-6 * numpy.abs(want).max(), "differs from one process")

@@ -16,14 +16,15 @@ import numpy
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from wire_format import fields
-from harness import (BIN, ENDED_WITHIN, MODEL, MPI_ENV, RUN, SECRET, Hosts, by_environment, by_mpirun, chance, check, check_equal, environment, finish, free_port, inputs,
-                     need, need_mpi, need_ucx, options, path, plan, run_cases, stand_in,
-                     start)
+from harness import (BIN, ENDED_WITHIN, MODEL, MPI_ENV, RUN, SECRET, Hosts, by_environment, by_mpirun, chance, check, check_equal, environment, finish, flags_of, free_port, inputs,
+                     need, need_mpi, need_ucx, options, path, plan, ranks, run_cases, stand_in, start)
 
 
 def equal_cases():
     odd = ((2, 1, 1), (2,)), ((3, 2, 1), (2, 3, 6)), ((2, 2, 1), (2, 4)), ((1, 2, 2), (4,)), ((2, 2, 2), (2, 4, 8)), ((8, 1, 1), (2, 4, 8)), ((2, 1, 4), (2, 8))
-    decoder = ((2, 1, 1), (2,)), ((2, 2, 1), (4,)), ((2, 2, 2), (2, 8))
+    odd += (("--tp=4 --tp-layout=2d", 1, 1), (2, 4)), (("--tp=8 --tp-layout=3d", 1, 1), (4,)), (("--tp=2 --tp-layout=2.5d:1x1x2", 2, 1), (4,)), \
+           (("--cp=2 --tp=2 --sp", 1, 1), (2,)), (("--cp=3 --cp-mode=ring", 1, 1), (3,)), (("--tp=4 --tp-layout=2d --panels", 1, 1), (4,))
+    decoder = ((2, 1, 1), (2,)), ((2, 2, 1), (4,)), ((2, 2, 2), (2, 8)), (("--cp=2 --cp-mode=ulysses", 2, 1), (4,))
     for model, layout, counts in [("gpt2-odd", *one) for one in odd] + [("decoder", *one) for one in decoder]:
         for count in counts:
             for name, launcher, needed in (("mpirun", by_mpirun, need_mpi), ("environment", by_environment, need_ucx)):
@@ -84,10 +85,10 @@ CUDA = ["--backend=cuda"]
 
 def gpu_cases():
     """A card for each rank, and NCCL between them."""
-    for layout, count in (((2, 2, 1), 4), ((2, 2, 1), 2), ((1, 1, 2), 2), ((1, 2, 2), 4)):
+    for layout, count in (((2, 2, 1), 4), ((2, 2, 1), 2), ((1, 1, 2), 2), ((1, 2, 2), 4), (("--tp=4 --tp-layout=2d", 1, 1), 4),
+                          (("--cp=3 --cp-mode=ring", 1, 1), 3), (("--tp=2 --sp", 2, 1), 4)):
         for by_mpi in (True, False):
             def case(layout=layout, count=count, by_mpi=by_mpi):
-                ranks = layout[0] * layout[1] * layout[2]
                 file, alone = plan(*layout)
                 output = path("gpu.npz")
                 if os.path.exists(output):
@@ -95,11 +96,11 @@ def gpu_cases():
                 arguments = [file, *CUDA, "--input", inputs(), "--output", output, "--poison"]
                 if by_mpi:
                     need_mpi()
-                    done = subprocess.run(["mpirun", "--oversubscribe", "-n", str(count), RUN, *arguments], env=environment(**MPI_ENV, **stand_in(ranks)),
+                    done = subprocess.run(["mpirun", "--oversubscribe", "-n", str(count), RUN, *arguments], env=environment(**MPI_ENV, **stand_in(ranks(flags_of(layout)))),
                                           capture_output=True, text=True, timeout=120)
                     results = [(done.returncode, done.stderr)]
                 else:
-                    results = by_environment(count, arguments, **stand_in(ranks))
+                    results = by_environment(count, arguments, **stand_in(ranks(flags_of(layout))))
                 check(all(code == 0 for code, _ in results), f"{results}")
                 got, want = numpy.load(output)["logits"], numpy.load(alone)["logits"]
                 check(numpy.abs(got - want).max() <= 3e-6 * numpy.abs(want).max(), "differs from the host")

@@ -22,7 +22,7 @@ import onnx
 import torch
 
 import graphs
-from graphs import Case, Graph, Layout, Reject, OPS
+from graphs import Case, Graph, Reject, OPS
 from torch_evaluator import Evaluator
 
 # A correct step may be off by as much as the gradient moves when each operand of each op does by so many roundings of f32, forward and back.
@@ -59,13 +59,11 @@ def trained_graph(seed):
             choose.choices(functions, weights)[0](graph)
         except Reject:
             pass
-    layout = Layout(choose.choice([1, 2, 2, 3, 4]), choose.choice([1, 1, 2, 3]), choose.choice([1, 1, 2, 3]), 1)
-    if layout.tp * layout.dp * layout.pp > graphs.MOST_RANKS:
-        layout = layout._replace(dp=1)
+    layout = graphs.drawn_layout(graph, [1, 2, 2, 3, 4])
     if choose.random() < 0.4:
         layout = layout._replace(micro_batches=choose.choice([each for each in (1, 2, 3) if batch % each == 0]))
     flags = []
-    if layout.dp > 1:
+    if layout.dp > 1 or layout.flags in graphs.ARRANGED:
         flags.append(f"--zero={choose.choice([0, 1, 2, 3])}")
     if choose.random() < 0.25:
         flags.append("--recompute=full")
@@ -156,7 +154,7 @@ class Step:
 
     def commands(self, options, stem):
         layout = self.layout
-        return [[f"{options.bin}/hpc-opt", stem + ".onnx", "--train", "--loss=" + self.loss.kind, f"--tp={layout.tp}", f"--dp={layout.dp}", f"--pp={layout.pp}",
+        return [[f"{options.bin}/hpc-opt", stem + ".onnx", "--train", "--loss=" + self.loss.kind, *layout.flags.split(), f"--dp={layout.dp}", f"--pp={layout.pp}",
                  f"--micro-batches={layout.micro_batches}", *self.flags, *([] if options.no_verify else ["--verify"]), "-o", stem + ".plan"],
                 [f"{options.bin}/hpc-run", stem + ".plan", f"--gradients={stem}.out.npz", f"--data={stem}.data.npz"]]
 
@@ -205,6 +203,9 @@ class Step:
             if done.returncode == 1 and graphs.TOO_SMALL.search(done.stdout) and (self.layout.pp, self.layout.micro_batches) != (1, 1):
                 self.layout = self.layout._replace(pp=1, micro_batches=1)
                 self.flags = [flag for flag in self.flags if not flag.startswith("--pp-")]
+                return self.run(options, stem)
+            if done.returncode == 1 and graphs.NO_SEQUENCE.search(done.stdout) and self.layout.flags in graphs.SEQUENCE:
+                self.layout = self.layout._replace(flags="--tp=2")
                 return self.run(options, stem)
             if done.returncode:
                 return ("skipped" if MISSING.search(done.stdout) else "failed"), f"{os.path.basename(command[0])}: exit {done.returncode}\n{done.stdout[-2000:]}"

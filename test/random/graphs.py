@@ -25,6 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import onnx_file  # noqa: E402
+from arrangements import ARRANGED, SEQUENCE, ranks  # noqa: E402
 import images  # noqa: E402,F401  adds to OPS
 from ops import OPS  # noqa: E402
 import attention, control, indices, integers, masks, quantised, views  # noqa: E402,E401,F401  so do these
@@ -33,11 +34,13 @@ from values import INTEGERS, Reject, Value, evaluate, exact, from_file, same_cla
 MOST_ELEMENTS = 20000
 MOST_RANKS = 16
 Node = collections.namedtuple("Node", "op operands captured results attributes evaluate arguments kind steps")
-Layout = collections.namedtuple("Layout", "tp dp pp micro_batches")
+Layout = collections.namedtuple("Layout", "flags dp pp micro_batches")  # flags: of tensor and context parallelism
 # Whose result, where the type holds it, has no rounding.
 BASIC = {"Add", "Sub", "Mul", "Neg", "Abs", "Round", "Floor", "Ceil", "Sign", "Relu", "Max", "Min", "Identity", "ReduceMax", "ReduceMin"}
 # What a graph may have too little of, by the words of the refusal.
 TOO_SMALL = re.compile("places? to cut|use --micro-batches=1|use --pp=1")
+# A program that ranks cannot share the positions of a sequence in.
+NO_SEQUENCE = re.compile("has no attention|no attention is in|needs all positions of a sequence at once")
 
 
 class Graph:
@@ -133,14 +136,22 @@ def random_graph(seed):
             choose.choices(functions, weights)[0](graph)
         except Reject:
             pass
-    layout = Layout(choose.choice([1, 2, 2, 3, 4, 5]), choose.choice([1, 1, 2, 3]), choose.choice([1, 1, 2, 3]), 1)
-    if layout.tp * layout.dp * layout.pp > MOST_RANKS:
-        layout = layout._replace(dp=1)
+    layout = drawn_layout(graph, [1, 2, 2, 3, 4, 5])
     if choose.random() < 0.3:
         layout = layout._replace(micro_batches=choose.choice([each for each in (1, 2, 3) if batch % each == 0]))
     graph.folds = choose.random() < 0.05
     made = [value for node in graph.nodes for value in node.results]
     return graph, chosen_outputs(graph, made), layout
+
+
+def drawn_layout(graph, tp):
+    """One of a list of plain tp, or one of two others: along several axes of tp, or of sequences, which mostly attention has."""
+    choose = graph.choose
+    kind = choose.random()
+    attends = any("Attention" in node.op for node in graph.nodes)
+    flags = f"--tp={choose.choice(tp)}" if kind < 0.6 else choose.choice(SEQUENCE) if attends or kind > 0.99 else choose.choice(ARRANGED)
+    layout = Layout(flags, choose.choice([1, 1, 2, 3]), choose.choice([1, 1, 2, 3]), 1)
+    return layout._replace(dp=1) if ranks(flags) * layout.dp * layout.pp > MOST_RANKS else layout
 
 
 def chosen_outputs(graph, made):
@@ -211,7 +222,7 @@ class Case:
 
     def commands(self, binaries, stem):
         layout = self.layout
-        return [[f"{binaries}/hpc-opt", stem + ".onnx", f"--tp={layout.tp}", f"--dp={layout.dp}", f"--pp={layout.pp}",
+        return [[f"{binaries}/hpc-opt", stem + ".onnx", *layout.flags.split(), f"--dp={layout.dp}", f"--pp={layout.pp}",
                  f"--micro-batches={layout.micro_batches}", "--verify", "-o", stem + ".plan"],
                 [f"{binaries}/hpc-run", stem + ".plan", "--poison", *([f"--input={stem}.npz"] if self.inputs else []), f"--output={stem}.out.npz"]]
 
@@ -229,6 +240,9 @@ class Case:
                 return "failed", f"{os.path.basename(command[0])}: no end after {options.timeout} s"
             if done.returncode == 1 and TOO_SMALL.search(done.stdout) and (self.layout.pp, self.layout.micro_batches) != (1, 1):
                 self.layout = self.layout._replace(pp=1, micro_batches=1)
+                return self.run(options, stem)
+            if done.returncode == 1 and NO_SEQUENCE.search(done.stdout) and self.layout.flags in SEQUENCE:
+                self.layout = self.layout._replace(flags="--tp=2")
                 return self.run(options, stem)
             if done.returncode:
                 return "failed", f"{os.path.basename(command[0])}: exit {done.returncode}\n{done.stdout[-2000:]}"
@@ -283,7 +297,8 @@ def smaller(graph, case, fails):
         candidates = [Case(graph, [value], layout, case.cut) for value in case.outputs] if len(case.outputs) > 1 else []
         candidates += [Case(graph, [value], layout, case.cut) for name, value in made.items() if name in needed and value not in case.outputs]
         candidates += [Case(graph, case.outputs, layout, case.cut | {name}) for name in sorted(needed - case.cut) if made[name] not in case.outputs]
-        candidates += [Case(graph, case.outputs, layout._replace(**{field: 1}), case.cut) for field in Layout._fields if getattr(layout, field) > 1]
+        candidates += [Case(graph, case.outputs, layout._replace(**{field: 1}), case.cut) for field in Layout._fields[1:] if getattr(layout, field) > 1]
+        candidates += [Case(graph, case.outputs, layout._replace(flags=flags), case.cut) for flags in ("--tp=1", "--tp=2") if len(flags) < len(layout.flags)]
         for candidate in candidates:
             if fails(candidate):
                 case = candidate
