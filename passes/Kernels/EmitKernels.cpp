@@ -38,6 +38,8 @@ bool runsBackwards(const plan::AttentionTensor &tensor) {
 /// a tensor that is read from its end; this dropout's masks.
 std::optional<plan::Attention> describeAttention(nn::FusedOp region) {
   std::optional<kernels::AttentionRegion> found = kernels::findAttentionRegion(region);
+  if (found && found->isPart())
+    return std::nullopt; // no library takes a result so far
   if (!found || found->dropout || found->visible || (found->bias && !found->biasTensor) || found->moves() ||
       found->causalOffset.value_or(0) < 0)
     return std::nullopt;

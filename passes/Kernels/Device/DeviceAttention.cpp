@@ -36,10 +36,26 @@ struct Forward {
     Value zero = s.constant(t.wide, 0);
     States states = {s.constant(t.wide, -INFINITY), zero};
     states.append(size_t(perThread), zero);
+    if (!a.elsewhere.empty())
+      startFromOthers(states, batch, head, firstQuery, firstColumn);
     for (const DeviceKeys &part : a.parts)
       states = takeKeys(part, scores, queries, t.baseOf(part.key, batch, group), t.baseOf(part.value, batch, group),
                         states, firstColumn);
     finish(states, batch, head, firstQuery, firstColumn);
+  }
+
+  /// Goes on from the result of other keys: their largest score, as it were, is their log_sum, with a sum of 1.
+  void startFromOthers(States &states, Value batch, Value head, Value firstQuery, int64_t firstColumn) {
+    const DeviceMatrices &result = a.elsewhere[0], &logSum = a.elsewhere[1];
+    Value query = t.least(t.add(firstQuery, t.row()), t.number(a.queries - 1)), zero = s.constant(t.wide, 0);
+    states[0] = t.load(logSum, t.baseOf(logSum, batch, head), query, t.number(0));
+    Value isNothing = s.compare(arith::CmpFPredicate::OEQ, states[0], s.constant(t.wide, -INFINITY));
+    states[1] = s.select(isNothing, zero, s.constant(t.wide, 1));
+    Value base = t.baseOf(result, batch, head);
+    for (auto [u, sum] : llvm::enumerate(MutableArrayRef(states).drop_front(2))) {
+      Value column = t.least(t.add(t.column(), firstColumn + int64_t(u) * DeviceTiles::threadsOfRow), t.number(result.columns - 1));
+      sum = s.select(isNothing, zero, t.load(result, base, query, column));
+    }
   }
 
   /// The states after the part's keys: the largest score so far, the sum of weights, the sums of columns.
@@ -65,11 +81,20 @@ struct Forward {
     });
   }
 
+  void storeLogSum(ArrayRef<Value> states, Value batch, Value head, Value query) {
+    Value isNothing = s.compare(arith::CmpFPredicate::OEQ, states[1], s.constant(t.wide, 0));
+    Value sum = s.add(finiteBase(s, states[0]), s.make<math::LogOp>(states[1]));
+    const DeviceMatrices &to = a.results[1];
+    t.store(to, t.baseOf(to, batch, head), query, t.number(0), s.select(isNothing, s.constant(t.wide, -INFINITY), sum));
+  }
+
   void finish(ArrayRef<Value> states, Value batch, Value head, Value firstQuery, int64_t firstColumn) {
     Value zero = s.constant(t.wide, 0), sum = states[1], inverse = s.divReal(s.constant(t.wide, 1), sum);
     Value isSeen = s.compare(arith::CmpFPredicate::OGT, sum, zero);
     Value resultBase = t.baseOf(a.results[0], batch, head), query = t.add(firstQuery, t.row());
     t.nest.onlyIf(t.isLess(query, t.number(a.queries)), [&] {
+      if (a.results.size() > 1 && firstColumn == 0)
+        t.nest.onlyIf(s.compare(arith::CmpIPredicate::eq, t.column(), t.number(0)), [&] { storeLogSum(states, batch, head, query); });
       for (auto [u, total] : llvm::enumerate(states.drop_front(2))) {
         int64_t first = firstColumn + int64_t(u) * DeviceTiles::threadsOfRow;
         Value column = t.add(t.column(), first), result = s.mul(total, inverse);

@@ -21,6 +21,8 @@ struct DeviceAttention {
   DeviceMatrices query, gradient;
   SmallVector<DeviceKeys, 2> parts; ///< in the order of the keys; one alone of a gradient
   SmallVector<DeviceMatrices, 3> results; ///< in the order of the op's
+  SmallVector<DeviceMatrices, 2> elsewhere = {}; ///< as AttentionRegion has them
+  bool isPart = false;
   /// In `wide`, of a batch, head, query and key; null: none.
   std::function<Value(Value, Value, Value, Value)> bias;
   /// Whether the score counts, likewise; null: everywhere. Elsewhere the score is `hidden`.

@@ -57,6 +57,18 @@ struct Backward {
 
   /// For this thread's row of `queries`. All barriers are complete at its end.
   RowFacts findFacts(DeviceScores &scores) {
+    return a.isPart ? factsOfAllKeys(scores.head) : sumFacts(scores);
+  }
+  /// Where the keys are a part: of all of them.
+  RowFacts factsOfAllKeys(Value head) {
+    auto numberOf = [&](const DeviceMatrices &m) {
+      return t.load(m, t.baseOf(m, batch, head), t.least(query(), t.number(a.queries - 1)), t.number(0));
+    };
+    Value logSum = numberOf(a.elsewhere[0]), lowest = s.constant(t.wide, -INFINITY), one = s.constant(t.wide, 1);
+    Value isSeen = s.compare(a.guarded ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::UNE, logSum, lowest);
+    return {finiteBase(s, logSum), s.select(isSeen, one, zero), numberOf(a.elsewhere[1])};
+  }
+  RowFacts sumFacts(DeviceScores &scores) {
     States states = t.loop(t.number(0), scores.keysEnd(queries.first), tileRows,
                            {s.constant(t.wide, -INFINITY), zero, zero}, [&](Value firstKey, ValueRange states) {
       t.nest.barrier();
@@ -82,7 +94,7 @@ struct Backward {
   }
 
   /// Facts have to fit in the bytes of a query's gradient; where its channels are fewer, they are found again each time.
-  bool keepsFacts() const { return a.query.columns >= 3 * piecesOfFact(); }
+  bool keepsFacts() const { return !a.isPart && a.query.columns >= 3 * piecesOfFact(); }
   /// Elements of the query's gradient that a number of type `wide` takes.
   int64_t piecesOfFact() const { return (bits(t.wide) + bits(queryGradient.element) - 1) / bits(queryGradient.element); }
   static int64_t bits(Type type) { return type.getIntOrFloatBitWidth(); }
@@ -209,8 +221,8 @@ struct Backward {
         stageQueries(head, first);
         t.nest.barrier();
         RowFacts facts;
-        if (keepsFacts()) {
-          facts = keptFacts(head);
+        if (keepsFacts() || a.isPart) {
+          facts = a.isPart ? findFacts(scores) : keptFacts(head);
           std::tie(keys, values) = std::tie(ownKeys, ownValues);
         } else {
           facts = findFacts(scores);

@@ -133,7 +133,7 @@ struct DeviceBody : BodyEmitter {
   void emitAttentions(const AttentionRegion &found, ValueRange operands) {
     DeviceAttention attention{found.batch, found.heads(), found.groups, found.queries, found.keys,
                               matricesOf(found.query, operands, found.queries, found.depth),
-                              {}, {}, {}, {}, {}, {}, {}, found.scale, found.hidden, found.causalOffset, {}, found.guarded,
+                              {}, {}, {}, {}, found.isPart(), {}, {}, {}, {}, found.scale, found.hidden, found.causalOffset, {}, found.guarded,
                               found.mayBeBlind(), registerType(found.query.elementType)};
     for (const AttentionKeys &part : found.parts) {
       attention.parts.push_back({matricesOf(part.key, operands, part.end, found.depth),
@@ -142,8 +142,13 @@ struct DeviceBody : BodyEmitter {
     }
     if (found.gradient)
       attention.gradient = matricesOf(*found.gradient, operands, found.queries, found.width);
-    const int64_t rows[] = {found.queries, found.keys, found.keys};
-    const int64_t columns[] = {found.isGradient() ? found.depth : found.width, found.depth, found.width};
+    int64_t rows[] = {found.queries, found.keys, found.keys}, columns[] = {found.depth, found.depth, found.width};
+    if (!found.isGradient()) {
+      columns[0] = found.width;
+      std::tie(rows[1], columns[1]) = std::pair(found.queries, 1); // log_sum
+    }
+    for (auto [i, tensor] : llvm::enumerate(found.elsewhere))
+      attention.elsewhere.push_back(matricesOf(tensor, operands, found.queries, i == 0 && !found.isGradient() ? found.width : 1));
     for (auto [i, result] : llvm::enumerate(found.results))
       attention.results.push_back(matricesOf(result, outputs, rows[i], columns[i]));
     DeviceTiles tiles(registers.builder, registers.loc, nest, attention.wide);

@@ -13,12 +13,12 @@ static Value addOffset(DeviceTiles &t, const DeviceAttention &attention, Value a
 /// Whether a tile of queries may leave out the keys that it does not see: not where a query sees none, whose weights, of
 /// every key, are NaN.
 static bool mayLeaveOut(const DeviceAttention &attention) {
-  return attention.causalOffset && (attention.movingOffset || *attention.causalOffset >= 0 || attention.guarded);
+  return attention.causalOffset && (attention.movingOffset || *attention.causalOffset >= 0 || attention.guarded || attention.isPart);
 }
 /// `number` of an attention that mayLeaveOut(), else `otherwise` where that is known at run time alone: by `first`, the last
 /// key of the query that sees the fewest.
 static Value whereLeftOut(DeviceTiles &t, const DeviceAttention &attention, Value first, Value number, Value otherwise) {
-  if (!attention.movingOffset || attention.guarded)
+  if (!attention.movingOffset || attention.guarded || attention.isPart)
     return number;
   return t.s.select(t.isLess(first, t.number(0)), otherwise, number);
 }

@@ -24,6 +24,7 @@ struct ForwardEmitter {
   IndexBuilder &indices;
   ScalarBuilder &s;
   VectorRows query, products, sums, numbers; ///< numbers: the largest score so far, then the sum of exponentials
+  VectorRows logSum; ///< of a part of the keys: a row
   Value keyMemory, valueMemory;
 
   ForwardEmitter(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, VectorUnit unit)
@@ -34,6 +35,8 @@ struct ForwardEmitter {
     products = tile.keyRows();
     sums = tile.channelRows(region.width);
     numbers = vectors.scratchRows(2, columns);
+    if (region.isPart())
+      logSum = tile.channelRows(1);
     keyMemory = tile.scalarsMemory(&AttentionKeys::key, region.depth);
     valueMemory = tile.valuesMemory();
   }
@@ -47,6 +50,24 @@ struct ForwardEmitter {
     vectors.loop(region.width, [&](const IndexExpr &channel) {
       for (int64_t column = 0; column < tile.columns(); ++column)
         vectors.store(zero, sums, channel, column);
+    });
+  }
+
+  /// Goes on from the result of other keys: their largest score, as it were, is their log_sum, with a sum of 1.
+  void startFromOthers() {
+    tile.loadTransposed(region.elsewhere[0], region.width, sums);
+    tile.loadTransposed(region.elsewhere[1], 1, logSum);
+    Value zero = vectors.constant(0), one = vectors.constant(1), lowest = vectors.constant(-std::numeric_limits<double>::infinity());
+    SmallVector<Value> isNothing;
+    for (int64_t column = 0; column < tile.columns(); ++column) {
+      Value before = vectors.load(logSum, 0, column);
+      isNothing.push_back(s.compare(arith::CmpFPredicate::OEQ, before, lowest));
+      vectors.store(before, numbers, 0, column);
+      vectors.store(s.select(isNothing.back(), zero, one), numbers, 1, column);
+    }
+    vectors.loop(region.width, [&](const IndexExpr &channel) {
+      for (int64_t column = 0; column < tile.columns(); ++column)
+        vectors.store(s.select(isNothing[size_t(column)], zero, vectors.load(sums, channel, column)), sums, channel, column);
     });
   }
 
@@ -103,6 +124,16 @@ struct ForwardEmitter {
     });
   }
 
+  void storeLogSum(Value output) {
+    Value zero = vectors.constant(0), lowest = vectors.constant(-std::numeric_limits<double>::infinity());
+    for (int64_t column = 0; column < tile.columns(); ++column) {
+      Value total = vectors.load(numbers, 1, column), top = tile.shiftOf(vectors.load(numbers, 0, column));
+      Value sum = s.add(top, s.make<math::LogOp>(total));
+      vectors.store(s.select(s.compare(arith::CmpFPredicate::OEQ, total, zero), lowest, sum), logSum, 0, column);
+    }
+    tile.storeTransposed(logSum, 1, region.results[1], output);
+  }
+
   void finish(Value output) {
     // Without keys the result is a sum of nothing. A query that sees none has 0 / 0.
     Value zero = vectors.constant(0);
@@ -124,17 +155,19 @@ struct ForwardEmitter {
     tile.storeTransposed(sums, region.width, region.results[0], output);
   }
 
-  void emit(const IndexExpr &item, Value output) {
+  void emit(const IndexExpr &item, ValueRange outputs) {
     auto [groups, block] = indices.split(item, countQueryBlocks(region));
     auto [batch, group] = indices.split(groups, region.groups);
     tile.enterGroup(batch, group);
     tile.enterBlock(IndexBuilder::mul(block, queriesOfBlock));
     tile.loadTransposed(region.query, region.depth, query);
-    start();
+    region.elsewhere.empty() ? start() : startFromOthers();
     Value end = tile.keyEnd();
     vectors.loop(indices.constant(0), end, keysOfBlock, std::max<int64_t>(region.keys, 1),
                  [&](const IndexExpr &first) { takeKeys(first, tile.keysFrom(first, end)); });
-    finish(output);
+    if (region.results.size() > 1)
+      storeLogSum(outputs[region.results[1].buffer]);
+    finish(outputs[region.results[0].buffer]);
   }
 };
 } // namespace
@@ -147,7 +180,7 @@ void emitAttention(ElementEmitter &emitter, const AttentionRegion &region, Value
     return emitAttentionOfFewQueries(emitter, region, buffers, outputs, unit);
   ForwardEmitter forward(emitter, region, buffers, unit);
   emitter.forEachItem(countAttentionItems(region),
-                      [&](const IndexExpr &item) { forward.emit(item, outputs[region.results[0].buffer]); });
+                      [&](const IndexExpr &item) { forward.emit(item, outputs); });
 }
 
 } // namespace hpc::kernels

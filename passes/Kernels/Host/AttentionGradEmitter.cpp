@@ -31,6 +31,7 @@ struct GradEmitter {
   VectorRows queryRows, gradientRows; ///< memory for the same as rows
   VectorRows products, ofWeights;     ///< of a block of keys: q k^T, later dS; dout v^T
   VectorRows queryGradient, keyGradients, valueGradients;
+  VectorRows number;     ///< of a part of the keys: a row
   VectorRows statistics; ///< row block * numStatistics + which
   Value keyMemory, valueMemory;
 
@@ -52,6 +53,8 @@ struct GradEmitter {
     // Tiles of products end in whole rows.
     keyGradients = vectors.scratchRows(keysOfSection + maxTileRows, queryRows.columns);
     valueGradients = vectors.scratchRows(keysOfSection + maxTileRows, gradientRows.columns);
+    if (region.isPart())
+      number = tile.channelRows(1);
     statistics = vectors.scratchRows(countQueryBlocks(region) * numStatistics, columns);
     keyMemory = tile.scalarsMemory(&AttentionKeys::key, region.depth);
     valueMemory = tile.scalarsMemory(&AttentionKeys::value, region.width);
@@ -91,6 +94,20 @@ struct GradEmitter {
   }
 
   // ---- the first sweep ----
+
+  /// Statistics of all keys, where those of the region are a part of them.
+  void loadStatistics(const IndexExpr &block) {
+    Value zero = vectors.constant(0), one = vectors.constant(1), lowest = vectors.constant(-std::numeric_limits<double>::infinity());
+    tile.loadTransposed(region.elsewhere[0], 1, number);
+    for (int64_t column = 0; column < columns(); ++column) {
+      Value logSum = vectors.load(number, 0, column), isNothing = s.compare(arith::CmpFPredicate::OEQ, logSum, lowest);
+      vectors.store(tile.shiftOf(logSum), statistics, statistic(block, Shift), column);
+      vectors.store(s.select(isNothing, zero, one), statistics, statistic(block, Share), column);
+    }
+    tile.loadTransposed(region.elsewhere[1], 1, number);
+    for (int64_t column = 0; column < columns(); ++column)
+      vectors.store(vectors.load(number, 0, column), statistics, statistic(block, Mean), column);
+  }
 
   void findStatistics(const IndexExpr &block) {
     Value zero = vectors.constant(0), lowest = vectors.constant(-std::numeric_limits<double>::infinity());
@@ -256,7 +273,7 @@ struct GradEmitter {
     tile.enterGroup(batch, group);
     vectors.loop(countQueryBlocks(region), [&](const IndexExpr &block) {
       enterBlock(block);
-      findStatistics(block);
+      region.isPart() ? loadStatistics(block) : findStatistics(block);
       if (!isOneSection())
         sumQueryGradient(block);
     });

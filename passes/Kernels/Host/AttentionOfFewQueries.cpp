@@ -317,7 +317,7 @@ bool takesFewQueries(const AttentionRegion &region, VectorUnit unit) {
   auto isSideBySide = [](const AttentionKeys &part) {
     return part.key.strides[3] == 1 && part.value.strides[3] == 1;
   };
-  if (!hasFewQueries(region.op) || region.dropout || region.depth == 0 || region.width == 0 ||
+  if (!hasFewQueries(region.op) || region.isPart() || region.dropout || region.depth == 0 || region.width == 0 ||
       !llvm::all_of(region.parts, isSideBySide))
     return false;
   const int64_t lanes = channelLanes(region, unit);

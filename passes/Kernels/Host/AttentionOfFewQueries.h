@@ -8,7 +8,7 @@
 
 namespace hpc::kernels {
 
-/// Whether emitAttentionOfFewQueries computes the region: few queries (hasFewQueries), no dropout, channels that lie side by
+/// Whether emitAttentionOfFewQueries computes the region: few queries (hasFewQueries) and all their keys, no dropout, channels that lie side by
 /// side and make whole vectors.
 bool takesFewQueries(const AttentionRegion &region, VectorUnit unit);
 

@@ -15,7 +15,7 @@ static int64_t lanesOf(const AttentionRegion &region, VectorUnit unit, Type elem
 
 static Step chooseStep(const AttentionRegion &region, VectorUnit unit) {
   auto isBFloat = [](const AttentionTensor &tensor) { return tensor.elementType.isBF16() && tensor.casts.empty(); };
-  const bool arePairs = unit.multipliesPairs && !region.isGradient() && region.parts.size() == 1 &&
+  const bool arePairs = unit.multipliesPairs && !region.isGradient() && !region.isPart() && region.parts.size() == 1 &&
                         isBFloat(region.query) && isBFloat(region.parts[0].key) && isBFloat(region.parts[0].value) &&
                         isBFloat(region.results[0]);
   return arePairs ? Step::PairOfBFloats : Step::Number;
@@ -157,7 +157,7 @@ void AttentionTile::enterBlock(const IndexExpr &first) {
 }
 
 Value AttentionTile::whereLeftOut(Value number, Value otherwise) {
-  if (!region.moves() || region.guarded)
+  if (!region.moves() || region.guarded || region.isPart())
     return number;
   Value ofFirst = region.isPlaced() ? fewestSeen : movingOffset;
   return s.select(s.compare(CmpIPredicate::sge, ofFirst, indices.constant(0)), number, otherwise);

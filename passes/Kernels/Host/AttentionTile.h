@@ -150,7 +150,7 @@ private:
   /// Causal, with keys that some query does not see, as far as is known here.
   bool isMasked() const { return region.moves() || offset < region.keys - 1; }
   /// Whether keys that a block does not see may be left out: not where a query sees none, whose weights are NaN then.
-  bool mayLeaveOut() const { return isMasked() && (region.moves() || offset >= 0 || region.guarded); }
+  bool mayLeaveOut() const { return isMasked() && (region.moves() || offset >= 0 || region.guarded || region.isPart()); }
   /// `number` of an attention that mayLeaveOut(), else `otherwise` where that is known at run time alone.
   Value whereLeftOut(Value number, Value otherwise);
   Index positionOfScore(const IndexExpr &key, const IndexExpr &lane);

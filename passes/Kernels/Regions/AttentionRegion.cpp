@@ -20,7 +20,7 @@ bool fitsAttentionKernel(Operation *attention) {
   constexpr int64_t maxChannels = 512, maxSharedQueries = 1 << 15;
   ArrayRef<int64_t> query = nn::shapeOf(attention->getOperand(0)), key = nn::shapeOf(attention->getOperand(1)),
                     value = nn::shapeOf(attention->getOperand(2));
-  if (std::max(query[3], value[3]) > maxChannels || isPartOfKeys(attention))
+  if (std::max(query[3], value[3]) > maxChannels)
     return false;
   // A gradient keeps three numbers of each query that shares a group of keys.
   int64_t repeat = key[1] == 0 ? 1 : query[1] / key[1];
@@ -151,6 +151,7 @@ namespace {
 /// The operands and attributes that both ops have, by name.
 struct Operands {
   Value query, key, value, gradient, bias, visible;
+  OperandRange elsewhere;
   double scale, hidden;
   std::optional<uint64_t> causalOffset;
   bool guarded;
@@ -159,13 +160,14 @@ struct Operands {
 };
 } // namespace
 
-template <typename Op> static Operands operandsOf(Op op, Value gradient) {
+template <typename Op> static Operands operandsOf(Op op, Value gradient, OperandRange elsewhere) {
   return {op.getQuery(),
           op.getKey(),
           op.getValue(),
           gradient,
           op.getBias(),
           op.getVisible(),
+          elsewhere,
           op.getScale().convertToDouble(),
           op.getHidden().value_or(llvm::APFloat(0.0)).convertToDouble(),
           op.getCausalOffset(),
@@ -176,9 +178,9 @@ template <typename Op> static Operands operandsOf(Op op, Value gradient) {
 }
 static Operands operandsOf(Operation *attention) {
   if (auto op = dyn_cast<nn::AttentionOp>(attention))
-    return operandsOf(op, {});
+    return operandsOf(op, {}, op.getCarried());
   auto op = cast<nn::AttentionGradOp>(attention);
-  return operandsOf(op, op.getGradient());
+  return operandsOf(op, op.getGradient(), op.getWhole());
 }
 
 SmallVector<Value, 2> masksOf(Operation *attention) {
@@ -251,6 +253,12 @@ std::optional<AttentionRegion> findAttentionRegion(nn::FusedOp region) {
   found.dropout = nn::dropoutOf(attention);
   if (operands.gradient && !(found.gradient = findPlainOperand(operands.gradient)))
     return std::nullopt;
+  for (Value value : operands.elsewhere) {
+    std::optional<AttentionTensor> place = findPlainOperand(value);
+    if (!place)
+      return std::nullopt;
+    found.elsewhere.push_back(*place);
+  }
   for (Value result : attention->getResults()) {
     std::optional<AttentionTensor> place = findResult(result);
     if (!place)

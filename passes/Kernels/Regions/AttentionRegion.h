@@ -6,6 +6,9 @@
 
 namespace hpc::kernels {
 
+/// Whether an attention's keys are some of all, and the rest of them is known by log_sum alone.
+bool isPartOfKeys(Operation *attention);
+
 /// A tensor of four dims inside a buffer: element (a, b, c, d) lies at offset + the sum of index * stride, in elements.
 struct AttentionTensor {
   unsigned buffer; ///< of an operand: the region's argument; of a result: the region's result
@@ -30,6 +33,9 @@ struct AttentionRegion {
   AttentionTensor query;
   /// In the order of the keys, none empty unless there are no keys. A gradient has one, read without casts.
   SmallVector<AttentionKeys, 2> parts;
+  /// Where the keys are a part of all, else none: the result of the others and its log_sum; of a gradient log_sum and sums of
+  /// rows of all. A log_sum and a sum have one channel.
+  SmallVector<AttentionTensor, 2> elsewhere;
   std::optional<AttentionTensor> gradient; ///< of the attention's result: nn.attention_grad alone
   SmallVector<AttentionTensor, 3> results; ///< in the order of the op's results
   double scale, hidden;                ///< hidden: the scaled score where `visible` does not hold
@@ -53,7 +59,9 @@ struct AttentionRegion {
   int64_t heads() const { return groups * repeat; }
   /// Whether a query may see nothing, as far as is known here. Then its weights are 0 in a gradient, and NaN else unless
   /// the attention is guarded.
-  bool mayBeBlind() const { return bias || visible || moves() || (causalOffset && *causalOffset < 0); }
+  bool mayBeBlind() const { return bias || visible || moves() || isPart() || (causalOffset && *causalOffset < 0); }
+  /// Whether other keys count, too: those that a query does not see may be left out even where it sees none.
+  bool isPart() const { return isPartOfKeys(op); }
   /// Whether the causal offset is known at run time alone (CausalOffset.h).
   bool moves() const { return !queryStart.empty() || !keyStart.empty() || isPlaced(); }
   /// Whether a causal mask reads the position of each query: what moves() then is added to it.
@@ -62,8 +70,6 @@ struct AttentionRegion {
 
 /// Whether the op is one of the two.
 bool isAttention(Operation *op);
-/// Whether its keys are some of all, and the rest of them is known by log_sum alone.
-bool isPartOfKeys(Operation *attention);
 /// Whether so few queries read a key that loading it costs more than multiplying it: a step of decoding. Their keys and
 /// values are read in place, also if they are concatenated (KeyConcat.h). Not for a gradient.
 bool hasFewQueries(Operation *attention);
