@@ -91,8 +91,10 @@ static void buildPartition(OpPassManager &passes, const Options &options) {
   passes.addPass(createFillTails()); // on the operands as they arrive, so after reshards
   passes.addPass(createLocalize());  // last: until here every shape is global
   passes.addPass(createVerifyPartitioned());
-  if (options.cpMode == "ring")
+  if (options.cpMode == "ring") {
     passes.addPass(createRingAttention()); // after the verifier, which derives ops from their global form
+    passes.addPass(createVerifyRings());
+  }
 }
 
 /// One program becomes stages.

@@ -96,4 +96,10 @@ def RingAttention : PartitionPass<"hpc-ring-attention"> {
         %r = nn.attention %q, %2, %3 key_start %6 carried %4, %5 : ...
   }];
 }
+def VerifyRings : PartitionPass<"hpc-verify-rings"> {
+  let summary = "Every ring reads each block of keys once, at its positions, and brings its gradients home";
+  let description = [{
+    Changes nothing. It follows keys and values back through `dist.raw_permute`, and gradients of keys forward, and counts their hops.
+  }];
+}
 #endif
