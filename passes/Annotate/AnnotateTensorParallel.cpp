@@ -10,14 +10,14 @@ namespace hpc {
 #define GEN_PASS_DEF_ANNOTATETENSORPARALLEL
 #include "passes/Annotate/Passes.h.inc"
 
-/// The first seed of a value stays; an input's batch is cut already. A weight without elements gets none, nor does one that is computed from parameters
-/// which the user has cut.
-static void writeSeed(const LayoutSeed &wanted, const LayoutProgram &program) {
+/// The first of the layout's seeds of a value stays, beside what rows' axes cut already. A weight without elements gets none, nor does one that is
+/// computed from parameters which the user has cut. `written`: values, and those whose readers are meant.
+static void writeSeed(const LayoutSeed &wanted, const LayoutProgram &program, llvm::DenseSet<std::pair<Value, unsigned>> &written) {
   if (!program.userSeeds(wanted.value).empty())
     return;
   Value value = wanted.ofReaders ? wanted.value : nn::storedForm(wanted.value); // where ZeRO looks for it
   std::optional<dist::Seed> given = wanted.ofReaders ? dist::readSeedOf(value) : dist::seedOf(value);
-  if ((given && (isa<OpResult>(value) || given->isBinding())) || nn::tensorType(value).getNumElements() == 0)
+  if ((given && given->isBinding()) || nn::tensorType(value).getNumElements() == 0 || !written.insert({value, wanted.ofReaders}).second)
     return;
   std::vector<int64_t> shape = nn::shapeOf(value).vec();
   dist::Seed seed = given.value_or(dist::Seed{dist::replicated(shape), std::vector<bool>(shape.size(), true)});
@@ -54,8 +54,9 @@ struct AnnotateTensorParallel : impl::AnnotateTensorParallelBase<AnnotateTensorP
       userError(getOperation(), fits.kind()) << fits.message();
       return signalPassFailure();
     }
+    llvm::DenseSet<std::pair<Value, unsigned>> written;
     for (const LayoutSeed &seed : (*strategy)->seeds(program))
-      writeSeed(seed, program);
+      writeSeed(seed, program, written);
   }
 };
 } // namespace

@@ -12,6 +12,9 @@
 #include "passes/Annotate/FactorTrace.h"
 #include "passes/Annotate/ProductColumns.h"
 
+#include "compiler/ElementType.h"
+#include "runtime/plan/Machine.h"
+
 #include "llvm/ADT/MapVector.h"
 
 namespace hpc {
@@ -23,6 +26,8 @@ struct TwoDimensional {
   llvm::DenseMap<Operation *, WeightCut> columns;             ///< products whose columns are cut along a part: heads, whole matrices
   llvm::DenseSet<Value> tables;                               ///< of lookups
   llvm::MapVector<Value, SmallVector<DimPlace, 1>> placesCut; ///< over y: of parameters, and of weights computed from them
+  llvm::DenseMap<Value, Piece> columnsOfResult;               ///< of products, over y: of the last dim
+  llvm::DenseSet<Operation *> rows;                           ///< composites whose row stays in parts over y
   std::vector<LayoutSeed> seeds;
 
   explicit TwoDimensional(const LayoutProgram &program) : program(program), function(program.function) {}
@@ -103,8 +108,11 @@ struct TwoDimensional {
   }
 
   void cutResult(Value result, unsigned dim, Piece piece) {
-    if (!program.axes.empty())
-      seeds.push_back({result, {{dim, piece, program.axes}}});
+    if (program.axes.empty())
+      return;
+    seeds.push_back({result, {{dim, piece, program.axes}}});
+    if (dim + 1 == nn::shapeOf(result).size())
+      columnsOfResult[result] = piece;
   }
 
   /// A product that sums over a weight's columns leaves y to them: its readers cut the result, by a reduce-scatter.
@@ -156,10 +164,46 @@ struct TwoDimensional {
             cutResult(product.value, product.dim, product.piece);
   }
 
+  /// The piece over y of a vector that is added to a product's columns, or scales a row that stays in parts.
+  std::optional<Piece> pieceOfVector(Value vector) const {
+    for (Operation *user : vector.getUsers()) {
+      if (accessOf(user) == Access::Elementwise)
+        for (Value operand : user->getOperands())
+          if (auto found = columnsOfResult.find(operand); found != columnsOfResult.end())
+            return found->second;
+      if (rows.contains(user))
+        return allOf(vector, 0);
+    }
+    return std::nullopt;
+  }
+
+  /// Other parameters that are worth a collective each: biases, norms' weights, tables of positions.
+  void seedOthers() {
+    llvm::DenseSet<Value> seeded;
+    for (const LayoutSeed &seed : seeds)
+      seeded.insert(nn::storedForm(seed.value));
+    for (auto parameter : func::FuncOp(function).front().getOps<nn::ParameterOp>()) {
+      Value value = parameter.getResult();
+      RankedTensorType type = nn::tensorType(value);
+      if (program.storageAxes.empty() || seeded.contains(value) || !isa<FloatType>(type.getElementType()) || type.getRank() == 0 ||
+          type.getNumElements() * elementBytes(type) < plan::Machine().bytesOfLatency())
+        continue;
+      std::optional<Piece> piece = type.getRank() == 1 && !program.axes.empty() ? pieceOfVector(value) : std::nullopt;
+      std::vector<std::string> axes = program.axes;
+      llvm::append_range(axes, program.storageAxes);
+      if (piece && piece->size >= program.ranksOf(axes))
+        seeds.push_back({value, {{0, *piece, axes}}});
+      else if (type.getRank() > 1 || program.axes.empty())
+        seedParameter(value, {});
+    }
+  }
+
   /// A composite stays in parts if its whole row comes from columns of products or from tables.
   void seedRows() {
-    for (RowInParts row : rowsInParts(program, [&](Operation *product) { return columns.contains(product); }))
+    for (RowInParts row : rowsInParts(program, [&](Operation *product) { return columns.contains(product); })) {
       seeds.push_back({row.result, {{row.dim, allOf(row.result, row.dim), program.axes}}});
+      rows.insert(row.result.getDefiningOp());
+    }
   }
 
   void findColumns() {
@@ -180,6 +224,7 @@ struct TwoDimensional {
     seedGradients();
     if (!program.axes.empty())
       seedRows();
+    seedOthers();
     return std::move(seeds);
   }
 };

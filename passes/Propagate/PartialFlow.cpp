@@ -32,8 +32,8 @@ static bool addsUp(const OpState &state) {
   return linear.kind == LinearClause::Sum && linear.operands.size() == state.op->getNumOperands();
 }
 
-/// Terms of one sum over ranks of data, as gradients are, stay uncut over these ranks where no other operand needs the
-/// cut: the reader of the sum cuts it, once a step, by one collective for all terms added on the way.
+/// Terms of one sum over ranks, as gradients are, stay uncut over these ranks where no other operand needs the cut: the
+/// reader of the sum cuts it by one collective for all terms added on the way; over ranks of data, once a step.
 void Propagation::choosePassing(OpState &state) {
   SmallVector<AxisNames> partials;
   for (Value operand : state.op->getOperands())
@@ -48,11 +48,11 @@ void Propagation::choosePassing(OpState &state) {
   choosePassing(state, partials);
 }
 
-/// Removes from an op's factors the axes of data over which all its operands are terms; returns the removed axes.
+/// Removes from an op's factors the axes of ranks over which all its operands are terms; returns the removed axes.
 AxisNames Propagation::uncutTerms(OpState &state, ArrayRef<AxisNames> partials) const {
   AxisNames ranks, taken;
   if (addsUp(state) && !partials.empty())
-    ranks = rowAxesOf(partials.front(), mesh);
+    ranks = without(partials.front(), axesWithRole(partials.front(), mesh, AxisRole::Time));
   for (const AxisNames &partial : partials)
     ranks = without(ranks, without(ranks, partial));
   for (auto [factor, cut] : llvm::enumerate(state.sharding.factors)) {

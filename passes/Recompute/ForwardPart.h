@@ -20,6 +20,9 @@ struct ForwardPart {
   llvm::DenseSet<Value> sameAlways;   ///< results of `ops` that are equal in all micro-batches: computed from weights alone
   /// Ops that gather parameters or operands of products in panels, or compute such values from gathered ones; and ops that only these read.
   llvm::DenseSet<Operation *> gathers;
+  /// Ops that gather activations for products with gathered weights, up to the product. Where ranks store weights in pieces,
+  /// they keep pieces of activations, too, and gather them again; `auto` weighs that.
+  llvm::DenseSet<Operation *> activationGathers;
   int64_t lastBlock = -1;
 
   int64_t stage() const { return int64_t(forward.getIndex()); }

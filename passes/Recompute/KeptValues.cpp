@@ -95,7 +95,7 @@ struct Repeatable {
   bool operator()(Operation *op) const {
     if (isa<dist::AccumulateOp>(op))
       return false; // an accumulation may run only once
-    if (part.gathers.contains(op) || showsOperand(op))
+    if (part.gathers.contains(op) || part.activationGathers.contains(op) || showsOperand(op))
       return true;
     switch (policy) {
     case RecomputePolicy::None:
@@ -136,7 +136,7 @@ KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy,
     auto node = nodeOfOp.find(op);
     if (node == nodeOfOp.end())
       continue;
-    bool isGather = part.gathers.contains(op);
+    bool isGather = part.gathers.contains(op) || (policy != RecomputePolicy::Auto && part.activationGathers.contains(op));
     int64_t block = blockMark(op).value_or(-1);
     // Backward of the last block begins where its forward ends: with one micro-batch its values are still in memory.
     bool isFree = part.slots == 1 && block >= 0 && block == part.lastBlock;
@@ -164,7 +164,7 @@ KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy,
       continue;
     if (isAgain[node->second]) {
       kept.again.insert(op);
-      kept.cost += part.gathers.contains(op) ? 0 : repetitionCost(op);
+      kept.cost += part.gathers.contains(op) ? 0 : repetitionCost(op); // gathered weights are never kept
       continue;
     }
     for (Value result : op->getResults())
