@@ -69,7 +69,7 @@ static void buildAnnotate(OpPassManager &passes, const Options &options) {
   passes.addPass(createAnnotateSidecar()); // before the defaults, which leave alone what the user has decided
   passes.addPass(createAnnotateBatch({options.batchDim}));
   passes.addPass(createAnnotateTensorParallel({options.layout(), options.batchDim}));
-  passes.addPass(createAnnotateSequence({options.cpMode})); // beside what a layout cuts of the same values
+  passes.addPass(createAnnotateSequence({options.cpMode, options.cpBalance})); // beside what a layout cuts of the same values
   passes.addPass(createAnnotateZero({options.zero})); // a dim that nothing above has cut
   if (options.deterministic)
     passes.addPass(createExactSums({options.batchDim})); // behind layouts, which are found from products

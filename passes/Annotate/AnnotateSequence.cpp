@@ -4,6 +4,7 @@
 #include "compiler/Location.h"
 #include "passes/Annotate/Passes.h"
 #include "passes/Annotate/SequenceCut.h"
+#include "passes/Annotate/ZigzagOrder.h"
 
 namespace hpc {
 
@@ -39,8 +40,12 @@ struct AnnotateSequence : impl::AnnotateSequenceBase<AnnotateSequence> {
     }
     if (failed(checkMixers(function, sequence, flag)))
       return signalPassFailure();
-    if (mode == "ulysses")
+    if (mode == "ulysses") // each rank has all positions of its heads, and as much work
       exchangeHeads(function, sequence, mesh, axes);
+    else if (balance == "zigzag" && mode != "ring" && orderInZigzag(function, sequence, mesh, axes))
+      sequence = SequenceDims(function);
+    else if (balance == "zigzag" && mode != "ring")
+      mlir::emitRemark(function.getLoc()) << "--cp-balance=zigzag: no attention is causal, so all positions have equal work and stay in plain order";
     cutSequence(function, sequence, axes);
   }
 };

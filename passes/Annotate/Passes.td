@@ -80,8 +80,11 @@ def AnnotateSequence : Pass<"hpc-annotate-sequence", "::mlir::ModuleOp"> {
     are sums over the axes that become pieces again. Before: `%ids: tensor<4x32xi64> {dist.seed = #dist.seed<"[4@dp, 32?]">}`. After: `"[4@dp, 32@cp]"`.
     With the mode `ulysses` attention itself has heads over these axes, inside of what cuts heads already, and all positions: queries, keys, values and the result
     change places by all-to-alls. Groups of heads are dealt out, or the heads of each group where there are fewer groups than ranks. Jacobs et al. 2023 (arXiv 2309.14509).
+    With the balance `zigzag`, and causal attention, rows are first put in an order in which a rank's have as many keys to see as any other's: part r of 2c and part 2c-1-r.
+    Ids and the like are gathered in that order, and attention gets the position of each query. Keys, values and outputs are gathered back.
   }];
-  let options = [Option<"mode", "mode", "std::string", "\"gather\"", "gather, ring (the same seeds) or ulysses">];
+  let options = [Option<"mode", "mode", "std::string", "\"gather\"", "gather, ring (the same seeds) or ulysses">,
+                 Option<"balance", "balance", "std::string", "\"plain\"", "zigzag: ranks get equal work of causal attention; or plain">];
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }
 

@@ -14,9 +14,8 @@ void SequenceDims::start(Value value, unsigned dim, Piece piece) {
     open.push_back({value, place});
 }
 
-/// The place of a factor in a dim, whose last factor is the fastest.
-static SequenceDims::Place placeOf(const ShardingRule &rule, ArrayRef<int> factors, int factor, unsigned dim) {
-  SequenceDims::Place place{dim, {1, rule.factors[factor].size}};
+SequenceDims::Place SequenceDims::placeOf(const ShardingRule &rule, ArrayRef<int> factors, int factor, unsigned dim) {
+  Place place{dim, {1, rule.factors[factor].size}};
   for (int other : llvm::reverse(factors)) {
     if (other == factor)
       break;

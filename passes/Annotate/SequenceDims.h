@@ -17,6 +17,9 @@ public:
 
   explicit SequenceDims(func::FuncOp function);
 
+  /// The place of one of a dim's factors, of which the last is the fastest.
+  static Place placeOf(const ShardingRule &rule, ArrayRef<int> factors, int factor, unsigned dim);
+
   /// The first dim of a value that has the positions; nullopt for a value without any, a weight too.
   std::optional<Place> of(Value value) const {
     auto found = places.find(value);

@@ -1,0 +1,246 @@
+// An op that takes each position by itself (a factor that can be cut) may have its rows in any order, if all its values with that factor
+// have the same. So each op is in the program's order or in zigzag, and a gather stands on every edge between the two.
+//
+//   ids --gather--> embedding .. q ------------------------> attention (positions of its queries) .. norm --gather--> head --> logits
+//                             .. k --(gathered over cp)--gather--^                  dk --gather--(scattered over cp)--> ..
+#include "passes/Annotate/ZigzagOrder.h"
+
+#include "compiler/Dialect/Dist/Dist.h"
+#include "compiler/Dialect/NN/RowPositions.h"
+
+namespace hpc {
+
+std::vector<int64_t> zigzagPositions(int64_t size, int64_t ranks) {
+  const int64_t block = llvm::divideCeil(size, ranks), half = llvm::divideCeil(block, 2);
+  std::vector<int64_t> positions;
+  for (int64_t front = 0, back = size; front < back;) {
+    const int64_t rows = std::min(block, back - front), early = std::min(half, rows);
+    for (int64_t i = 0; i < early; ++i)
+      positions.push_back(front++);
+    for (int64_t i = back -= rows - early; i < back + rows - early; ++i)
+      positions.push_back(i);
+  }
+  return positions;
+}
+
+namespace {
+using Place = SequenceDims::Place;
+
+struct Order {
+  std::vector<int64_t> positions;
+  Value toZigzag, toProgram; ///< of each row: the row of the other order
+};
+
+class Zigzag {
+public:
+  Zigzag(func::FuncOp function, const SequenceDims &sequence, ArrayRef<std::string> axes, int64_t ranks)
+      : body(function.front()), first(&body.front()), sequence(sequence), axes(axes), ranks(ranks), dependences(nn::findDependences(function)) {}
+
+  bool run() {
+    for (Operation &op : body)
+      if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op); ruled && nn::isCausalAttention(&op))
+        for (const ShardingFactor &factor : ruled.getShardingRule().factors)
+          if (factor.isSequence && factor.canCut)
+            addOrder(factor.size);
+    if (orders.empty())
+      return false;
+    for (Operation &op : body)
+      if (std::optional<int> factor = rowsOf(&op))
+        rows[&op] = *factor;
+    for (Operation &op : llvm::reverse(body))
+      if (leavesLater(&op))
+        rows.erase(&op);
+    SmallVector<Operation *> ops;
+    for (Operation &op : body)
+      ops.push_back(&op);
+    for (Operation *op : ops)
+      rewrite(op);
+    return true;
+  }
+
+private:
+  // ---- ops whose rows are in zigzag -----------------------------------------------------------------
+
+  void addOrder(int64_t size) {
+    Order &order = orders[size];
+    if (!order.positions.empty())
+      return;
+    order.positions = zigzagPositions(size, ranks);
+    std::vector<int64_t> inverse(size_t(size), 0);
+    for (auto [row, position] : llvm::enumerate(order.positions))
+      inverse[size_t(position)] = int64_t(row);
+    OpBuilder builder(first);
+    auto type = RankedTensorType::get({size}, builder.getI64Type());
+    for (auto [value, numbers] : {std::pair(&order.toZigzag, &order.positions), {&order.toProgram, &inverse}})
+      *value = nn::ConstantOp::create(builder, body.getParentOp()->getLoc(), DenseElementsAttr::get(type, ArrayRef(*numbers)));
+  }
+
+  /// The factor of an op's rule that is the positions of its activations, if they may have any order; by results, else by operands.
+  std::optional<int> rowsOf(Operation *op) const {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    if (!ruled || op->getNumResults() == 0 || llvm::none_of(op->getResults(), [&](Value result) { return dependences.lookup(result).fromInputs; }))
+      return std::nullopt;
+    ShardingRule rule = ruled.getShardingRule();
+    bool isPlaced = false;
+    std::optional<int> found;
+    auto search = [&](auto values, const auto &allDims) {
+      for (auto [value, dims] : llvm::zip(values, allDims)) {
+        std::optional<Place> place = sequence.of(value);
+        if (!place || isPlaced)
+          continue;
+        isPlaced = true;
+        if (sequence.isOfKeysAlone(value))
+          continue;
+        for (int factor : dims[place->dim])
+          if (orders.count(rule.factors[factor].size) && SequenceDims::placeOf(rule, dims[place->dim], factor, place->dim).piece == place->piece)
+            found = factor;
+      }
+    };
+    search(op->getResults(), rule.results);
+    search(op->getOperands(), rule.operands);
+    return found && rule.factors[*found].canCut && (!rule.factors[*found].isIndex || countedDim(op, rule, *found)) ? found : std::nullopt;
+  }
+
+  /// The dim of operand 0 whose rows an op counts and can be told.
+  static std::optional<unsigned> countedDim(Operation *op, const ShardingRule &rule, int factor) {
+    for (auto [dim, factors] : llvm::enumerate(rule.operands[0]))
+      if (factors.size() == 1 && factors[0] == factor && nn::takesRowPositions(op, unsigned(dim)))
+        return unsigned(dim);
+    return std::nullopt;
+  }
+
+  /// Whether nobody needs the rows of an op's results in zigzag and its operands have no more elements: then these are brought back, as
+  /// the input of a head is, not its logits.
+  bool leavesLater(Operation *op) const {
+    auto found = rows.find(op);
+    if (found == rows.end())
+      return false;
+    ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+    auto elementsOf = [&](auto values, const auto &allDims) {
+      int64_t elements = 0;
+      for (auto [value, dims] : llvm::zip(values, allDims))
+        elements += placeIn(rule, dims, found->second) ? nn::tensorType(value).getNumElements() : 0;
+      return elements;
+    };
+    auto isInZigzag = [&](Operation *user) { return rows.contains(user); };
+    return !rule.factors[found->second].isSequence && llvm::none_of(op->getUsers(), isInZigzag) &&
+           elementsOf(op->getResults(), rule.results) >= std::max<int64_t>(elementsOf(op->getOperands(), rule.operands), 1);
+  }
+
+  static std::optional<Place> placeIn(const ShardingRule &rule, ArrayRef<ShardingRule::DimFactors> dims, int factor) {
+    for (auto [dim, factors] : llvm::enumerate(dims))
+      if (llvm::is_contained(factors, factor))
+        return SequenceDims::placeOf(rule, factors, factor, unsigned(dim));
+    return std::nullopt;
+  }
+
+  // ---- values in the order that an op wants ----------------------------------------------------------
+
+  void rewrite(Operation *op) {
+    auto found = rows.find(op);
+    if (found == rows.end()) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (placed.contains(operand.get()))
+          operand.set(inProgramOrder(operand.get(), /*isWhole=*/false));
+      return;
+    }
+    const int factor = found->second;
+    ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+    for (OpOperand &operand : op->getOpOperands())
+      if (std::optional<Place> wanted = placeIn(rule, rule.operands[operand.getOperandNumber()], factor))
+        operand.set(inZigzag(operand.get(), *wanted));
+      else if (placed.contains(operand.get())) // a rank's rows take all of its positions, as queries do of keys
+        operand.set(inProgramOrder(operand.get(), /*isWhole=*/true));
+    if (rule.factors[factor].isIndex)
+      nn::setRowPositions(op, *countedDim(op, rule, factor), orders.find(rule.factors[factor].size)->second.toZigzag);
+    for (auto [result, dims] : llvm::zip(op->getResults(), rule.results))
+      if (std::optional<Place> place = placeIn(rule, dims, factor))
+        placed[result] = *place;
+  }
+
+  Value inZigzag(Value value, const Place &place) {
+    auto own = placed.find(value);
+    if (own == placed.end()) {
+      // What an op of rows sums up over them is a term on each rank: it becomes pieces after its rows have changed places.
+      Operation *maker = value.getDefiningOp();
+      return gathered(value, place, &Order::toZigzag, maker && rows.contains(maker) ? Cut::None : Cut::Free);
+    }
+    if (own->second.dim == place.dim && own->second.piece == place.piece)
+      return value;
+    return gathered(inProgramOrder(value, /*isWhole=*/true), place, &Order::toZigzag, Cut::Free);
+  }
+
+  Value inProgramOrder(Value value, bool isWhole) {
+    return gathered(value, placed.find(value)->second, &Order::toProgram, isWhole ? Cut::None : Cut::Axes);
+  }
+
+  /// How the rows of a gathered value are cut: as others want them, over the axes, or not at all, which wins.
+  enum class Cut { Free, Axes, None };
+
+  /// `value` with the rows at `place` in the other order, made where the value is.
+  Value gathered(Value value, const Place &place, Value Order::*numbers, Cut cut) {
+    auto [found, isNew] = others.try_emplace({value.getAsOpaquePointer(), place.dim, place.piece.inner, place.piece.size});
+    if (!isNew) {
+      if (cut == Cut::None)
+        setSeed(found->second.gather, found->second.dim, cut);
+      return found->second.result;
+    }
+    OpBuilder builder(first);
+    if (Operation *op = value.getDefiningOp())
+      builder.setInsertionPointAfter(op);
+    Location loc = value.getDefiningOp() || value.use_empty() ? value.getLoc() : value.getUses().begin()->getOwner()->getLoc();
+    RankedTensorType type = nn::tensorType(value);
+    SmallVector<int64_t> apart(type.getShape());
+    const bool isAlone = place.piece.size == apart[place.dim];
+    unsigned dim = place.dim;
+    if (!isAlone) {
+      const int64_t outer = apart[dim] / place.piece.size / place.piece.inner;
+      apart[dim] = place.piece.inner;
+      apart.insert(apart.begin() + dim, {outer, place.piece.size});
+      value = nn::ReshapeOp::create(builder, loc, RankedTensorType::get(apart, type.getElementType()), value);
+      ++dim;
+    }
+    Value gather = nn::GatherOp::create(builder, loc, value.getType(), value, orders.find(place.piece.size)->second.*numbers, dim);
+    setSeed(gather, dim, cut);
+    Value result = isAlone ? gather : nn::ReshapeOp::create(builder, loc, type, gather);
+    found->second = {gather, result, dim};
+    return result;
+  }
+
+  void setSeed(Value value, unsigned dim, Cut cut) const {
+    if (cut == Cut::Free)
+      return;
+    std::vector<int64_t> shape = nn::shapeOf(value).vec();
+    dist::Seed seed{dist::replicated(shape), std::vector<bool>(shape.size(), true)};
+    seed.open[dim] = false;
+    if (cut == Cut::Axes)
+      seed.sharding.dims[dim].front().axes.assign(axes.begin(), axes.end());
+    dist::setSeed(value, seed);
+  }
+
+  struct Gathered {
+    Value gather, result; ///< the gather's dim of rows may be one of several in a dim of the result
+    unsigned dim;
+  };
+
+  Block &body;
+  Operation *first; ///< of the program
+  const SequenceDims &sequence;
+  ArrayRef<std::string> axes;
+  const int64_t ranks;
+  nn::Dependences dependences;
+  std::map<int64_t, Order> orders;              ///< by the number of positions
+  llvm::DenseMap<Operation *, int> rows;        ///< ops in zigzag: the factor of their rules that is the rows
+  llvm::DenseMap<Value, Place> placed;          ///< their results with rows
+  std::map<std::tuple<void *, unsigned, int64_t, int64_t>, Gathered> others; ///< values in the other order, by value and place
+};
+} // namespace
+
+bool orderInZigzag(func::FuncOp function, const SequenceDims &sequence, const dist::Mesh &mesh, ArrayRef<std::string> axes) {
+  int64_t ranks = 1;
+  for (const std::string &axis : axes)
+    ranks *= mesh.size(axis);
+  return Zigzag(function, sequence, axes, ranks).run();
+}
+
+} // namespace hpc
