@@ -18,7 +18,7 @@ struct GatheredValue {
     Operation *op;
     unsigned dim; ///< of its result
   };
-  dist::AllGatherOp gather;
+  mutable dist::AllGatherOp gather; ///< a handle: asking it something is no change
   SmallVector<View> views; ///< from the gather to the value
 
   std::string axis() const { return gather.getAxis().str(); }

@@ -217,7 +217,7 @@ struct PanelProductsPass : impl::PanelProductsBase<PanelProductsPass> {
     });
     for (Block *block : blocks) {
       SmallVector<Operation *> roots;
-      SmallVector<PanelGroup> groups = kernels::findPanels(*block, mesh);
+      std::vector<PanelGroup> groups = kernels::findPanels(*block, mesh);
       for (PanelGroup &group : groups) {
         PanelBuilder(group, mesh).run();
         for (const PanelUnit &unit : group.units)

@@ -50,14 +50,14 @@ std::optional<PanelUnit> matchProduct(nn::MatmulOp product, const dist::Mesh &me
 }
 
 /// The products of a sum that nothing else reads; false where something else is added, too.
-bool collectTerms(Value value, SmallVectorImpl<PanelTerm> &terms) {
+bool collectTerms(Value value, std::vector<PanelTerm> &terms) {
   SmallVector<Value> open{value};
   while (!open.empty()) {
     Value next = open.pop_back_val();
     if (!next.hasOneUse())
       return false;
     if (auto product = next.getDefiningOp<nn::MatmulOp>()) {
-      terms.push_back({product, {}});
+      terms.push_back(PanelTerm{product, {}});
       continue;
     }
     auto add = next.getDefiningOp<nn::AddOp>();
@@ -155,8 +155,8 @@ bool giveUp(PanelUnit &unit, dist::AllGatherOp gather) {
   return !unit.axes.empty();
 }
 
-SmallVector<PanelUnit> findUnits(Block &block, const dist::Mesh &mesh) {
-  SmallVector<PanelUnit> units;
+std::vector<PanelUnit> findUnits(Block &block, const dist::Mesh &mesh) {
+  std::vector<PanelUnit> units;
   llvm::DenseSet<Operation *> taken;
   auto add = [&](std::optional<PanelUnit> unit) {
     if (!unit)
@@ -250,8 +250,8 @@ bool join(PanelGroup &group, const PanelUnit &unit) {
 }
 } // namespace
 
-SmallVector<PanelGroup> findPanels(Block &block, const dist::Mesh &mesh) {
-  SmallVector<PanelGroup> groups;
+std::vector<PanelGroup> findPanels(Block &block, const dist::Mesh &mesh) {
+  std::vector<PanelGroup> groups;
   for (PanelUnit &unit : findUnits(block, mesh)) {
     auto takesIt = [&](PanelGroup &group) {
       return llvm::any_of(group.units, [&](const PanelUnit &each) { return shareGather(each, unit) && haveSameSteps(each, unit); }) &&

@@ -8,7 +8,7 @@ namespace hpc::kernels {
 /// A product, or one term of a scattered sum. An operand that has the dim of the panels is taken in panels itself (`panels`), or lies whole and is
 /// read in parts.
 struct PanelTerm {
-  nn::MatmulOp product;
+  mutable nn::MatmulOp product; ///< a handle: asking it something is no change
   std::optional<GatheredValue> panels[2];
 };
 
@@ -16,8 +16,8 @@ struct PanelTerm {
 struct PanelUnit {
   Operation *root = nullptr; ///< the product, or the reduce-scatter
   ProductDim dim = ProductDim::Sum;
-  SmallVector<PanelTerm, 1> terms;
-  nn::CastOp rounding; ///< of the terms, before the reduce-scatter; or null
+  std::vector<PanelTerm> terms;
+  mutable nn::CastOp rounding; ///< of the terms, before the reduce-scatter; or null
   /// How the dim is cut in panels. The rank whose coordinates along `axes` add up to s has panel s + t at step t.
   dist::DimSharding cut;
   std::vector<std::string> axes; ///< one or two; the first cuts `cut`
@@ -29,11 +29,11 @@ struct PanelUnit {
 
 /// Units that share the exchanges of an operand. They are made before `position`.
 struct PanelGroup {
-  SmallVector<PanelUnit> units;
+  std::vector<PanelUnit> units;
   Operation *position = nullptr;
 };
 
 /// In the order of their roots. Ops that a group needs are moved before its position.
-SmallVector<PanelGroup> findPanels(Block &block, const dist::Mesh &mesh);
+std::vector<PanelGroup> findPanels(Block &block, const dist::Mesh &mesh);
 
 } // namespace hpc::kernels

@@ -32,6 +32,6 @@ struct ForwardPart {
 
 /// Every forward program of a staged function, in order. `panels`: operands of products are gathered in panels (compiler/Panels.h), and no program
 /// keeps them whole for another.
-std::vector<ForwardPart> findForwardParts(func::FuncOp function, const plan::PipelineSchedule &schedule, bool panels);
+std::vector<ForwardPart> findForwardParts(func::FuncOp function, const plan::PipelineSchedule &schedule, bool panels = false);
 
 } // namespace hpc
