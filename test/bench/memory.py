@@ -5,14 +5,14 @@ runtime allocates. Needs ../shared/models.
   test/bench/memory.py [--bin=build/bin] [--models=FOLDER] [--only=gpt2-124m]
 """
 import argparse
-import json
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(1, os.path.join(ROOT, "test"))
+from plan_memory import CLASSES, Refused, compile_plan, largest_rank  # noqa: E402
+
 parser = argparse.ArgumentParser()
 parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
 parser.add_argument("--models", default=os.path.join(os.path.dirname(ROOT), "shared", "models"))
@@ -27,19 +27,13 @@ CASES = [("gpt2-124m", 4, 512, GPT2), ("gpt2-1558m", 4, 512, GPT2),
 
 
 def compiled(model, batch, sequence, flags, folder):
-    """What a rank takes by class, operations of all products, and what the compiler took: seconds of CPU, bytes."""
-    plan = os.path.join(folder, "a.plan")
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    compiler = subprocess.Popen([os.path.join(options.bin, "hpc-opt"), os.path.join(options.models, model, "model.onnx"), "--no-weights", "--train", "--dim", f"batch_size={batch}",
-                                 "--dim", f"sequence_length={sequence}", *flags.split(), "-o", plan], stderr=subprocess.PIPE, text=True)
-    _, errors = compiler.communicate()
-    if compiler.returncode:
-        return None, errors.strip().split("\n")[-1]
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    facts = json.loads(subprocess.run([os.path.join(options.bin, "hpc-plan"), plan, "--json"], check=True, capture_output=True).stdout)
-    largest = max((stage["memory_per_rank"] for stage in facts["stages"]), key=lambda memory: memory["total"])
-    flops = sum(stage["product_flops_per_step"] * (stage["ranks"][1] - stage["ranks"][0] + 1) for stage in facts["stages"])
-    return largest, (flops, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    """What a rank takes by class, operations of all products, and seconds of CPU of the compiler."""
+    sizes = [f"--dim=batch_size={batch}", f"--dim=sequence_length={sequence}"]
+    try:
+        facts, seconds = compile_plan(options.bin, os.path.join(options.models, model, "model.onnx"), ["--train", *sizes, *flags.split()], os.path.join(folder, "a.plan"))
+    except Refused as reason:
+        return None, str(reason)
+    return largest_rank(facts), (sum(stage["product_flops_per_step"] * (stage["ranks"][1] - stage["ranks"][0] + 1) for stage in facts["stages"]), seconds)
 
 
 print("| model, tokens a step | layout | GiB of the largest rank | of one device | weights | states | accumulators | activations | buffers | operations | compiled in s of CPU |")
@@ -57,7 +51,7 @@ with tempfile.TemporaryDirectory() as scratch:
             work, seconds = rest
             if not layout:
                 one, base = memory["total"], work
-            parts = " | ".join(f"{memory[key] / 2**30:.2f}" for key in ("weight", "state", "step", "slot", "temp"))
+            parts = " | ".join(f"{memory[key] / 2**30:.2f}" for key in CLASSES)
             share, more = (f"{memory['total'] / one:.2f}", f"{work / base:.2f}") if one else ("", "")
             print(f"| {name}, {rows} x {columns} | {'`' + layout + '`' if layout else 'one device'} | {memory['total'] / 2**30:.2f} | {share} | {parts} | {more} | {seconds:.1f} |")
             sys.stdout.flush()

@@ -31,6 +31,12 @@ Layout tinyLayout() { return {tinyModel, degrees(2, 1, 1, 1), {{"batch_size", 2}
 Layout tinyFourStages() { return {tinyModel, degrees(2, 1, 4, 1), {{"batch_size", 2}, {"sequence_length", 7}}}; }
 Layout mlpLayout() { return {"mlp/dynamo-op18.onnx", degrees(2, 1, 1, 1), {{"batch", 4}}}; }
 
+static Layout arranged(Layout layout, const char *tpLayout) {
+  layout.options.tpLayout = tpLayout;
+  return layout;
+}
+Layout oddTwoDimensional() { return arranged({oddModel, degrees(4, 1, 1, 1), {{"batch_size", 4}, {"sequence_length", 9}}}, "2d:2x2"); }
+
 static Layout training(Layout layout) {
   layout.options.loss = "causal-lm";
   layout.options.optimizer = "adam";
@@ -43,6 +49,11 @@ Layout oddTraining() {
   return layout;
 }
 Layout tinyTraining() { return training(tinyLayout()); }
+Layout mlpDepth() {
+  Layout layout = training(arranged({"mlp/dynamo-op18.onnx", degrees(8, 1, 1, 1), {{"batch", 8}}}, "2.5d:2x2x2"));
+  layout.options.loss = "mse";
+  return layout;
+}
 
 static void die(const std::string &what) {
   std::fprintf(stderr, "the unbroken compilation fails: %s\n", what.c_str());
@@ -51,7 +62,7 @@ static void die(const std::string &what) {
 
 Compilation &Compilation::of(const Layout &layout, StringRef phase) {
   static std::map<std::string, std::unique_ptr<Compilation>> known;
-  std::string key = layout.model + (" " + phase.str()) + " " + layout.options.loss + " " + layout.options.ppSchedule + " " + layout.options.weights;
+  std::string key = layout.model + (" " + phase.str()) + " " + layout.options.loss + " " + layout.options.ppSchedule + " " + layout.options.weights + " " + layout.options.tpLayout;
   for (const dist::Mesh::Axis &axis : layout.options.degrees.axes)
     key += " " + std::to_string(axis.size);
   std::unique_ptr<Compilation> &found = known[key];

@@ -27,6 +27,10 @@ Layout tinyLayout();
 Layout tinyFourStages();
 /// Three linear layers.
 Layout mlpLayout();
+/// The odd model on rows over x, columns over y.
+Layout oddTwoDimensional();
+/// A training step of the linear layers, rows over x and z, columns over y.
+Layout mlpDepth();
 /// A training step of oddLayout()'s cut over dp=2 as well, Adam with clipped gradients, backward split into B and W.
 Layout oddTraining();
 /// A training step of tinyLayout().
