@@ -4,11 +4,14 @@
 //   step s of c:  rank r has the keys of rank r + s (mod c)         the gradient of these keys, from rank r - 1 on
 //     attention of own queries with them, carried on                  comes from rank r + 1, gets this rank's part,
 //     their neighbour's keys arrive meanwhile                         and goes on until it is at home
+//
+// In zigzag a block is in two pieces, each of positions that follow one another: an attention for each.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/NN/DropoutDraw.h"
 #include "compiler/Location.h"
 #include "passes/Partition/Passes.h"
+#include "passes/Partition/RingKeys.h"
 
 #include <limits>
 
@@ -19,16 +22,6 @@ namespace hpc {
 using namespace dist;
 
 namespace {
-constexpr unsigned positionsDim = 2; ///< of queries, keys and values
-
-/// The gather of an attention's keys or values, if it is over an axis of sequence and all that is left to do.
-AllGatherOp gatherOfKeys(Value operand, const Mesh &mesh) {
-  auto gather = operand.getDefiningOp<AllGatherOp>();
-  const bool isOurs = gather && gather.getFromDim() == positionsDim && mesh.hasRole(gather.getAxis().str(), AxisRole::Sequence) &&
-                      gather.getBefore().getValue().dims[positionsDim].size() == 1;
-  return isOurs ? gather : AllGatherOp();
-}
-
 /// The gather of a mask along with the keys.
 AllGatherOp gatherOfMask(Value mask, AllGatherOp keys) {
   auto gather = mask.getDefiningOp<AllGatherOp>();
@@ -53,9 +46,10 @@ struct Forward {
 /// The parts of one attention, or of its gradient.
 class RingBuilder {
 public:
-  RingBuilder(Operation *op, AllGatherOp keys, AllGatherOp values, const Mesh &mesh)
-      : builder(op), loc(op->getLoc()), mesh(mesh), keys(keys), values(values), axis(keys.getAxis().str()), ranks(mesh.size(axis)),
-        positions(keys.getBefore().getValue().dims[positionsDim].front()) {}
+  RingBuilder(Operation *op, SharedKeys keys, SharedKeys values, const Mesh &mesh)
+      : builder(op), loc(op->getLoc()), mesh(mesh), keys(keys.gather), values(values.gather), axis(keys.gather.getAxis().str()),
+        ranks(mesh.size(axis)), rows(keys.gather.getBefore().getValue().dims[positionsDim].front()),
+        pieces(keyPieces(keys.positions(), boxSize(rows, mesh), ranks)), inOrder(!keys.order) {}
 
   Forward emit(nn::AttentionOp op, bool trains) {
     Type wide = wideType(op.getQuery());
@@ -63,21 +57,22 @@ public:
     start(op);
     Value result, logSum;
     for (int64_t step = 0; step < ranks; ++step) {
-      const bool isLast = step == ranks - 1;
       Block now = block;
-      if (!isLast)
+      if (step < ranks - 1)
         exchange(); // under way while the block at hand is computed
-      SmallVector<Type> types = {isLast ? type : withElement(type, wide)};
-      if (!isLast || trains)
-        types.push_back(columnType(type, wide));
-      auto part = clonePart(op, types);
-      if (isLast)
-        setValueIds(part, valueIdsOf(op));
-      setKeys(part, now, step);
-      if (step > 0)
-        part.getCarriedMutable().assign(ValueRange{result, logSum});
-      result = part.getResult();
-      logSum = part.getLogSum();
+      for (const KeyPiece &piece : pieces) {
+        const bool isLast = step == ranks - 1 && &piece == &pieces.back();
+        SmallVector<Type> types = {isLast ? type : withElement(type, wide)};
+        if (!isLast || trains)
+          types.push_back(columnType(type, wide));
+        auto part = partOf(op, types, now, piece, step);
+        if (isLast)
+          setValueIds(part, valueIdsOf(op));
+        if (result)
+          part.getCarriedMutable().assign(ValueRange{result, logSum});
+        result = part.getResult();
+        logSum = part.getLogSum();
+      }
     }
     op.getResult().replaceAllUsesWith(result);
     return {op, unfilled(op.getQuery()), keys.getOperand(), values.getOperand(), result, logSum};
@@ -102,20 +97,22 @@ public:
         for (auto [value, scatter] : llvm::zip(moving, scatters))
           if (value)
             value = moved(value, nn::tensorType(value), scatter);
-      SmallVector<Type> types = {withElement(type, wide)};
-      for (Value keyGradient : {op.getKeyGradient(), op.getValueGradient()})
-        types.push_back(blockType(nn::tensorType(keyGradient)));
-      auto part = clonePart(op, types);
-      setKeys(part, now, step);
-      part.getWholeMutable().assign(ValueRange{logSum, sums});
-      ofQuery = ofQuery ? added(ofQuery, part.getQueryGradient(), types[0]) : Value(part.getQueryGradient());
+      std::array<SmallVector<Value>, 2> ofKeys;
+      for (const KeyPiece &piece : pieces) {
+        SmallVector<Type> types = {withElement(type, wide)};
+        for (Value keyGradient : {op.getKeyGradient(), op.getValueGradient()})
+          types.push_back(pieceType(blockType(nn::tensorType(keyGradient)), piece, positionsDim));
+        auto part = partOf(op, types, now, piece, step);
+        part.getWholeMutable().assign(ValueRange{logSum, sums});
+        ofQuery = ofQuery ? added(ofQuery, part.getQueryGradient(), types[0]) : Value(part.getQueryGradient());
+        for (size_t i = 0; i < 2; ++i)
+          ofKeys[i].push_back(part->getResult(unsigned(i + 1)));
+      }
       for (size_t i = 0; i < 2; ++i)
-        if (Value ofKeys = part->getResult(unsigned(i + 1)); !scatters[i])
-          continue;
-        else if (step == 0)
-          own[i] = ofKeys;
-        else
-          moving[i] = moving[i] ? added(moving[i], ofKeys, ofKeys.getType()) : ofKeys;
+        if (scatters[i]) {
+          Value ofBlock = joined(ofKeys[i], blockType(nn::tensorType(op->getResult(unsigned(i + 1)))));
+          (step == 0 ? own : moving)[i] = step > 1 ? added(moving[i], ofBlock, ofBlock.getType()) : ofBlock;
+        }
     }
     // 3. The last hop home.
     for (size_t i = 0; i < 2; ++i)
@@ -154,12 +151,22 @@ private:
   /// Of a tensor of keys: what every rank has is its own, so nothing cuts it over the ring, nor is it a term of a sum there.
   RankedTensorType blockType(RankedTensorType type, unsigned dim = positionsDim) const {
     Sharding sharding = shardingAttrOf(type).getValue();
-    const int64_t box = boxSize(positions, mesh);
+    const int64_t box = boxSize(rows, mesh);
     SmallVector<int64_t> shape(type.getShape());
     shape[dim] = box;
     sharding.dims[dim] = box == 1 ? DimSharding() : DimSharding{{box, {}}};
     llvm::erase(sharding.partial, axis);
     return dist::withSharding(RankedTensorType::get(shape, type.getElementType()), normalize(sharding, mesh));
+  }
+  RankedTensorType pieceType(RankedTensorType type, const KeyPiece &piece, unsigned dim) const {
+    if (pieces.size() == 1)
+      return type;
+    Sharding sharding = shardingAttrOf(type).getValue();
+    const int64_t size = piece.end - piece.begin;
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] = size;
+    sharding.dims[dim] = size == 1 ? DimSharding() : DimSharding{{size, {}}};
+    return dist::withSharding(RankedTensorType::get(shape, type.getElementType()), sharding);
   }
 
   // ---- small ops --------------------------------------------------------------------------------
@@ -213,52 +220,84 @@ private:
       block.visible = moved(block.visible, blockType(nn::tensorType(block.visible), 3), visibleGather);
   }
 
-  template <typename Op> Op clonePart(Op op, TypeRange types) {
+  Value pieceOf(Value value, const KeyPiece &piece, unsigned dim = positionsDim) {
+    if (!value || pieces.size() == 1 || nn::shapeOf(value)[dim] == 1)
+      return value;
+    SmallVector<int64_t> starts(nn::shapeOf(value).size(), 0), steps(starts.size(), 1);
+    starts[dim] = piece.begin;
+    return nn::SliceOp::create(builder, loc, pieceType(nn::tensorType(value), piece, dim), value, starts, steps);
+  }
+  Value joined(ValueRange ofPieces, RankedTensorType type) {
+    return ofPieces.size() == 1 ? ofPieces.front() : nn::ConcatOp::create(builder, loc, type, ofPieces, positionsDim).getResult();
+  }
+
+  /// The first index that the rank `step` further has of a dim cut so.
+  Value offset(const SubDim &dim, int64_t step) {
+    return OffsetOp::create(builder, loc, dist::withSharding(RankedTensorType::get({}, builder.getI64Type()), Sharding()),
+                            ShardingAttr::get(builder.getContext(), Sharding{{{dim}}, {}}), step);
+  }
+  /// The position of the first key of a piece of the block that is at hand at `step`.
+  Value positionOf(const KeyPiece &piece, int64_t step) {
+    if (inOrder)
+      return offset(rows, step);
+    Type i64 = builder.getI64Type();
+    auto type = RankedTensorType::get({ranks}, i64);
+    auto table = nn::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, ArrayRef(piece.starts)));
+    Value starts = typed(table, dist::withSharding(type, replicated({ranks})));
+    return nn::GatherOp::create(builder, loc, dist::withSharding(RankedTensorType::get({}, i64), Sharding()), starts,
+                                offset({ranks, {axis}}, step), 0);
+  }
+
+  /// The op for the keys of a piece alone.
+  template <typename Op> Op partOf(Op op, TypeRange types, const Block &now, const KeyPiece &piece, int64_t step) {
+    Value first = positionOf(piece, step), key = pieceOf(now.key, piece), value = pieceOf(now.value, piece), bias = pieceOf(now.bias, piece, 3),
+          visible = pieceOf(now.visible, piece, 3);
+    // A query's own start is the last; any other number is the user's, and where its keys end is known at run time alone.
+    const bool seesNoPadding = op.getCausalOffset() && int64_t(*op.getCausalOffset()) <= 0 && op.getKeyStart().empty() &&
+                               op.getQueryStart().size() <= 1 && (inOrder ? !op.getQueryPositions() : !piece.isBroken);
+    if (!seesNoPadding && hasPadding({rows}, mesh))
+      bias = hidePadding(bias, offset(rows, step), piece, wideType(op.getQuery()));
     OperationState state(loc, op->getName(), op->getOperands(), types, op->getAttrs());
     auto part = llvm::cast<Op>(builder.create(state));
     part->removeAttr(globalAttrsName);
     setValueIds(part, {});
-    return part;
-  }
-  /// The part reads a block, whose keys are at positions of their own.
-  template <typename Op> void setKeys(Op part, const Block &now, int64_t step) {
-    Value first = OffsetOp::create(builder, loc, dist::withSharding(RankedTensorType::get({}, builder.getI64Type()), Sharding()),
-                                   ShardingAttr::get(builder.getContext(), Sharding{{{positions}}, {}}), step);
-    // A query's own start is the last; any other number is the user's, and where its keys end is known at run time alone.
-    const bool seesNoPadding = part.getCausalOffset() && int64_t(*part.getCausalOffset()) <= 0 && part.getKeyStart().empty() &&
-                               part.getQueryStart().size() <= 1;
-    Value bias = now.bias;
-    if (!seesNoPadding && hasPadding({positions}, mesh))
-      bias = hidePadding(bias, first, wideType(part.getQuery()));
-    part.getKeyMutable().assign(now.key);
-    part.getValueMutable().assign(now.value);
+    part.getKeyMutable().assign(key);
+    part.getValueMutable().assign(value);
     if (bias)
       part.getBiasMutable().assign(bias);
-    if (now.visible)
-      part.getVisibleMutable().assign(now.visible);
+    if (visible)
+      part.getVisibleMutable().assign(visible);
     if (part.getCausalOffset())
       part.getKeyStartMutable().append(first);
     if (std::optional<nn::DropoutDraw> draw = nn::dropoutOf(part)) {
-      draw->wholeShape[4] = positions.size;
+      draw->wholeShape[4] = rows.size;
       draw->offsets.push_back(first);
       draw->offsetDims.push_back(4);
       nn::addDropout(part, *draw);
     }
+    return part;
   }
-  /// -inf for keys after the last one, of those that begin at `first`.
-  Value hidePadding(Value bias, Value first, Type wide) {
-    const int64_t box = boxSize(positions, mesh);
+  /// -inf for keys after the last one, in a piece of the block whose first row is `first`.
+  Value hidePadding(Value bias, Value first, const KeyPiece &piece, Type wide) {
     auto typeOf = [&](ArrayRef<int64_t> shape, Type element) {
       return dist::withSharding(RankedTensorType::get(shape, element), replicated(shape.vec()));
     };
-    SmallVector<int64_t> ofKeys = {1, 1, 1, box};
+    SmallVector<int64_t> ofKeys = {1, 1, 1, piece.end - piece.begin};
     Type i64 = builder.getI64Type();
-    Value position = nn::IotaOp::create(builder, loc, typeOf(ofKeys, i64), first, 3, 0, 1);
-    Value end = constant(RankedTensorType::get({}, i64), builder.getI64IntegerAttr(positions.size));
-    Value isKey = typed(nn::CompareOp::create(builder, loc, nn::ComparePredicate::lt, position, end), typeOf(ofKeys, builder.getI1Type()));
+    Value row = nn::IotaOp::create(builder, loc, typeOf(ofKeys, i64), first, 3, piece.begin, 1);
+    Value end = constant(RankedTensorType::get({}, i64), builder.getI64IntegerAttr(rows.size));
+    Value isKey = typed(nn::CompareOp::create(builder, loc, nn::ComparePredicate::lt, row, end), typeOf(ofKeys, builder.getI1Type()));
     auto number = [&](double value) { return constant(RankedTensorType::get({}, wide), builder.getFloatAttr(wide, value)); };
     Value shown = bias ? converted(bias, wide) : number(0);
-    Type type = bias ? Type(withElement(nn::tensorType(bias), wide)) : Type(typeOf(ofKeys, wide));
+    SmallVector<int64_t> shape = ofKeys;
+    RankedTensorType type = typeOf(ofKeys, wide);
+    if (bias) {
+      Sharding sharding = shardingOf(bias);
+      shape = SmallVector<int64_t>(nn::shapeOf(bias));
+      shape[3] = ofKeys[3];
+      sharding.dims[3] = shardingOf(isKey).dims[3];
+      type = dist::withSharding(RankedTensorType::get(shape, wide), sharding);
+    }
     return typed(nn::SelectOp::create(builder, loc, isKey, shown, number(-std::numeric_limits<double>::infinity())), type);
   }
 
@@ -268,17 +307,19 @@ private:
   AllGatherOp keys, values, biasGather, visibleGather;
   std::string axis;
   int64_t ranks;
-  SubDim positions; ///< of the keys, as they are cut before the gather
+  SubDim rows; ///< of the keys, as they are cut before the gather
+  SmallVector<KeyPiece> pieces;
+  bool inOrder; ///< rows are in the order of positions
   Block block;      ///< the one that has arrived last
 };
 
 /// Whether the attributes and masks of a gradient are those of an attention.
-bool isGradientOf(nn::AttentionGradOp gradient, const Forward &forward, AllGatherOp keys, AllGatherOp values) {
+bool isGradientOf(nn::AttentionGradOp gradient, const Forward &forward, SharedKeys keys, SharedKeys values) {
   nn::AttentionOp op = forward.op;
-  return unfilled(gradient.getQuery()) == forward.query && keys.getOperand() == forward.key && values.getOperand() == forward.value &&
+  return unfilled(gradient.getQuery()) == forward.query && keys.gather.getOperand() == forward.key && values.gather.getOperand() == forward.value &&
          gradient.getBias() == op.getBias() && gradient.getVisible() == op.getVisible() && gradient.getScale() == op.getScale() &&
          gradient.getCausalOffset() == op.getCausalOffset() && gradient.getGuarded() == op.getGuarded() &&
-         gradient.getHiddenAttr() == op.getHiddenAttr() && gradient.getSite() == op.getSite() &&
+         gradient.getQueryPositions() == op.getQueryPositions() && gradient.getHiddenAttr() == op.getHiddenAttr() && gradient.getSite() == op.getSite() &&
          llvm::equal(gradient.getKeyStart(), op.getKeyStart());
 }
 
@@ -297,12 +338,15 @@ public:
       if (failed(forward ? rewrite(forward, trains) : rewrite(cast<nn::AttentionGradOp>(op))))
         return failure();
     }
-    // Gathers that nothing reads any more, once no gradient asks for them.
+    // What nothing reads any more, once no gradient asks for it.
     for (Operation *op : llvm::reverse(replaced))
       op->erase();
-    for (AllGatherOp gather : gathers)
-      if (gather->use_empty())
-        gather->erase();
+    for (Operation *op : readers)
+      if (op->use_empty())
+        op->erase();
+    for (Operation *op : gathers)
+      if (op->use_empty())
+        op->erase();
     return success();
   }
 
@@ -311,26 +355,28 @@ private:
     return userError(op, ErrorKind::Unsupported) << "--cp-mode=ring: " << describeOp(op) << " " << reason << "; use --cp-mode=gather";
   }
 
-  /// The gathers of keys and values; none where no rank needs keys of others for its queries.
-  template <typename Op> FailureOr<std::array<AllGatherOp, 2>> findGathers(Op op) {
-    std::array<AllGatherOp, 2> found = {gatherOfKeys(op.getKey(), mesh), gatherOfKeys(op.getValue(), mesh)};
-    auto [keys, values] = found;
-    AllGatherOp any = keys ? keys : values;
-    if (!any || !llvm::is_contained(axesOf(shardingOf(op.getQuery()).dims[positionsDim]), any.getAxis()))
-      return std::array<AllGatherOp, 2>();
-    if (!keys || !values || keys.getAxis() != values.getAxis())
+  /// Keys and values; none where no rank needs keys of others for its queries.
+  template <typename Op> FailureOr<std::array<SharedKeys, 2>> findKeys(Op op) {
+    std::array<SharedKeys, 2> found = {SharedKeys::of(op.getKey(), mesh), SharedKeys::of(op.getValue(), mesh)};
+    const SharedKeys &any = found[0] ? found[0] : found[1];
+    if (!any || !llvm::is_contained(axesOf(shardingOf(op.getQuery()).dims[positionsDim]), AllGatherOp(any.gather).getAxis()))
+      return std::array<SharedKeys, 2>();
+    if (!found[0].isLike(found[1]))
       return refuse(op, "has keys and values that are not cut alike");
     const int64_t allKeys = nn::shapeOf(op.getKey())[positionsDim];
     for (Value mask : {op.getBias(), op.getVisible()})
-      if (mask && allKeys != 1 && nn::shapeOf(mask)[3] == allKeys && !gatherOfMask(mask, keys))
+      if (mask && allKeys != 1 && nn::shapeOf(mask)[3] == allKeys && (found[0].order || !gatherOfMask(mask, found[0].gather)))
         return refuse(op, "has a mask of all keys on every rank, which does not come with a block of keys");
-    for (AllGatherOp gather : {keys, values})
-      gathers.insert(gather);
+    for (const SharedKeys &keys : found) {
+      gathers.insert(keys.gather);
+      if (keys.order)
+        readers.insert(keys.order);
+    }
     return found;
   }
 
   LogicalResult rewrite(nn::AttentionOp op, bool trains) {
-    auto found = findGathers(op);
+    auto found = findKeys(op);
     if (failed(found) || !(*found)[0])
       return failure(failed(found));
     done.push_back(RingBuilder(op, (*found)[0], (*found)[1], mesh).emit(op, trains));
@@ -338,24 +384,34 @@ private:
     return success();
   }
 
+  /// The scatter of a gradient of keys, in the order in which ranks have them; null where it is not that.
+  ReduceScatterOp scatterOf(Value gradient, const SharedKeys &keys) {
+    if (keys.order) {
+      auto order = gradient.hasOneUse() ? dyn_cast<nn::GatherOp>(*gradient.user_begin()) : nn::GatherOp();
+      if (!order || order.getAxis() != positionsDim)
+        return {};
+      replaced.push_back(order);
+      gradient = order.getResult();
+    }
+    auto scatter = gradient.hasOneUse() ? dyn_cast<ReduceScatterOp>(*gradient.user_begin()) : ReduceScatterOp();
+    const bool isAlike = scatter && scatter.getAxis() == AllGatherOp(keys.gather).getAxis() && scatter.getToDim() == positionsDim;
+    return isAlike ? scatter : ReduceScatterOp();
+  }
+
   LogicalResult rewrite(nn::AttentionGradOp op) {
-    auto found = findGathers(op);
+    auto found = findKeys(op);
     if (failed(found) || !(*found)[0])
       return failure(failed(found));
-    AllGatherOp keys = (*found)[0], values = (*found)[1];
+    SharedKeys keys = (*found)[0], values = (*found)[1];
     auto forward = llvm::find_if(done, [&](const Forward &each) { return isGradientOf(op, each, keys, values); });
     if (forward == done.end())
       return refuse(op, "is the gradient of an attention that is not in the step");
-    std::array<ReduceScatterOp, 2> scatters;
-    for (auto [scatter, gradient] : llvm::zip(scatters, ValueRange{op.getKeyGradient(), op.getValueGradient()})) {
-      if (gradient.use_empty())
-        continue;
-      scatter = gradient.hasOneUse() ? dyn_cast<ReduceScatterOp>(*gradient.user_begin()) : ReduceScatterOp();
-      if (!scatter || scatter.getAxis() != keys.getAxis() || scatter.getToDim() != positionsDim)
-        return refuse(op, "gives gradients of keys that are not cut as the keys are");
-    }
-    RingBuilder(op, keys, values, mesh).emit(op, *forward, scatters);
     replaced.push_back(op);
+    std::array<ReduceScatterOp, 2> scatters;
+    for (auto [scatter, gradient] : llvm::zip(scatters, ValueRange{op.getKeyGradient(), op.getValueGradient()}))
+      if (!gradient.use_empty() && !(scatter = scatterOf(gradient, keys)))
+        return refuse(op, "gives gradients of keys that are not cut as the keys are");
+    RingBuilder(op, keys, values, mesh).emit(op, *forward, scatters);
     return success();
   }
 
@@ -363,7 +419,7 @@ private:
   Mesh mesh;
   SmallVector<Forward> done;
   SmallVector<Operation *> replaced;
-  llvm::SetVector<AllGatherOp> gathers;
+  llvm::SetVector<Operation *> readers, gathers; ///< readers: of gathers, that bring rows in order
 };
 
 struct RingAttention : impl::RingAttentionBase<RingAttention> {
