@@ -168,12 +168,12 @@ std::optional<Grid> gridIn(const std::string &name) {
   return Grid(degrees, layout);
 }
 
-/// All grids of so many stages of so many ranks; the innermost axes are as long as they can be first.
+/// All grids of so many stages of so many ranks over data and tensor axes; the innermost are as long as they can be first. Others are found by name alone.
 void addGrids(dist::Mesh degrees, int64_t stages, int64_t perStage, std::vector<Grid> &grids, size_t axis = 0) {
   if (axis == degrees.axes.size())
     return perStage == 1 ? (void)grids.emplace_back(degrees) : (void)0;
   dist::Mesh::Axis &own = degrees.axes[axis];
-  if (own.role == dist::AxisRole::Time || own.role == dist::AxisRole::Pipeline) {
+  if (own.role != dist::AxisRole::Data && own.role != dist::AxisRole::Tensor) {
     own.size = own.role == dist::AxisRole::Pipeline ? stages : 1;
     return addGrids(degrees, stages, perStage, grids, axis + 1);
   }
