@@ -5,6 +5,7 @@
 #include "compiler/Dialect/Dist/Correspondence.h"
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "passes/Partition/Passes.h"
+#include "passes/Partition/SharedSums.h"
 
 namespace hpc {
 #define GEN_PASS_DEF_DECOMPOSESHARDED
@@ -88,8 +89,11 @@ struct DecomposeSharded : impl::DecomposeShardedBase<DecomposeSharded> {
     for (Operation &op : function.front())
       if (cutsInternally(&op))
         pending.push_back(&op);
+    if (pending.empty())
+      return;
     while (!pending.empty())
       decompose(pending.pop_back_val(), pending, mesh);
+    shareSums(function);
   }
 };
 } // namespace

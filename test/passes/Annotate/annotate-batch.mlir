@@ -121,3 +121,28 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} 
     return %a : tensor<4x3xf32>
   }
 }
+
+// -----
+
+// A layout's own axis of data cuts the batch while every rank still gets a sequence. One that the batch is too small for cuts positions, which attention tells from
+// other dims; a later one may fit again. dp is no layout's, and stays at the batch.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: tensor<4x6x2x8xf32> {dist.seed = #dist.seed<"[4@(dp, tp.z), 6@tp.x, 2?, 8?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp.x=3:data, tp.y=1:tensor, tp.z=2:data">} {
+  func.func @main(%x: tensor<4x6x2x8xf32>) -> tensor<4x2x6x8xf32> {
+    %q = nn.transpose %x {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x6x2x8xf32> -> tensor<4x2x6x8xf32>
+    %o = nn.attention %q, %q, %q {scale = 0.5 : f64} : tensor<4x2x6x8xf32>, tensor<4x2x6x8xf32>, tensor<4x2x6x8xf32> -> tensor<4x2x6x8xf32>
+    return %o : tensor<4x2x6x8xf32>
+  }
+}
+
+// -----
+
+// Without positions all stay at the batch.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: tensor<2x6xf32> {dist.seed = #dist.seed<"[2@tp.x, 6?]">
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp.x=3:data, tp.y=1:tensor">} {
+  func.func @main(%x: tensor<2x6xf32>) -> tensor<2x6xf32> {
+    return %x : tensor<2x6xf32>
+  }
+}
