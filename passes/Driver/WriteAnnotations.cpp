@@ -33,6 +33,8 @@ onnx::ChosenLayout chosenLayout(ModuleOp annotated, const Options &options) {
   if (Expected<dist::Mesh> arranged = arrangeTensorAxis(options.degrees, options.tpLayout); arranged.ok() && !(*arranged == options.degrees)) {
     layout.degrees = std::move(*arranged);
     layout.layout = StringRef(options.tpLayout).split(':').first.str();
+  } else if (options.sp) {
+    layout.layout = options.layout();
   }
   const int64_t rows = layout.degrees.rowRanks();
   auto function = annotated.lookupSymbol<func::FuncOp>("main");

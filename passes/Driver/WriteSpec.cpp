@@ -27,6 +27,8 @@ Expected<Sidecar> chosenSpec(ModuleOp annotated, const Options &options) {
     spec.mesh[axis.name] = axis.size;
   if (!(*arranged == options.degrees))
     spec.layout = StringRef(options.tpLayout).split(':').first.str();
+  else if (options.sp)
+    spec.layout = options.layout();
   llvm::DenseMap<Operation *, const ParamRule *> userRules;
   if (*own && function) {
     Expected<std::vector<ParamDecision>> decisions = decideParams(**own, function);

@@ -13,12 +13,12 @@
 namespace hpc {
 
 /// The gather that a product's operand comes from, and the views and casts after it.
-static void findActivationGather(Value operand, ForwardPart &part) {
+static void findActivationGather(Value operand, const ForwardPart &part, llvm::DenseSet<Operation *> &gathers) {
   SmallVector<Operation *> chain;
   for (Operation *op = operand.getDefiningOp(); part.has(op); op = op->getOperand(0).getDefiningOp()) {
     chain.push_back(op);
     if (isa<dist::AllGatherOp>(op)) {
-      part.activationGathers.insert(chain.begin(), chain.end());
+      gathers.insert(chain.begin(), chain.end());
       return;
     }
     if (op->getNumOperands() != 1 || !(isView(op) || isa<nn::CastOp>(op)))
@@ -52,8 +52,9 @@ static void findOps(ForwardPart &part, bool panels) {
   for (Operation *op : part.ops)
     if (accessOf(op) == Access::Product)
       for (unsigned weight : {0u, 1u})
-        if (gathered.contains(op->getOperand(weight)) && !gathered.contains(op->getOperand(1 - weight)))
-          findActivationGather(op->getOperand(1 - weight), part);
+        if (part.sameAlways.contains(op->getOperand(weight)) && !part.sameAlways.contains(op->getOperand(1 - weight)))
+          findActivationGather(op->getOperand(1 - weight), part,
+                               gathered.contains(op->getOperand(weight)) ? part.activationGathers : part.rowGathers);
   // Ops whose results only gathers read, as the cast of a weight's own part to 16 bits, run again with the gathers.
   for (Operation *op : llvm::reverse(part.ops))
     if (op->getNumOperands() > 0 && !op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) {

@@ -23,6 +23,8 @@ struct ForwardPart {
   /// Ops that gather activations for products with gathered weights, up to the product. Where ranks store weights in pieces,
   /// they keep pieces of activations, too, and gather them again; `auto` weighs that.
   llvm::DenseSet<Operation *> activationGathers;
+  /// The same for products with whole weights, whose rows ranks share in between (--sp).
+  llvm::DenseSet<Operation *> rowGathers;
   int64_t lastBlock = -1;
 
   int64_t stage() const { return int64_t(forward.getIndex()); }

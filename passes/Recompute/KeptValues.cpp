@@ -101,7 +101,7 @@ struct Repeatable {
     case RecomputePolicy::None:
       return false;
     case RecomputePolicy::Attention:
-      return inside.contains(op);
+      return inside.contains(op) || part.rowGathers.contains(op);
     case RecomputePolicy::Full:
     case RecomputePolicy::Auto:
       return !leavesBlock(op, part);
@@ -136,7 +136,8 @@ KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy,
     auto node = nodeOfOp.find(op);
     if (node == nodeOfOp.end())
       continue;
-    bool isGather = part.gathers.contains(op) || (policy != RecomputePolicy::Auto && part.activationGathers.contains(op));
+    bool isGather = part.gathers.contains(op) || (policy != RecomputePolicy::Auto && part.activationGathers.contains(op)) ||
+                    (policy == RecomputePolicy::Attention && part.rowGathers.contains(op));
     int64_t block = blockMark(op).value_or(-1);
     // Backward of the last block begins where its forward ends: with one micro-batch its values are still in memory.
     bool isFree = part.slots == 1 && block >= 0 && block == part.lastBlock;

@@ -10,6 +10,7 @@ def Recompute : Pass<"hpc-recompute", "::mlir::ModuleOp"> {
 
     - `none`: nothing; every value that backward reads is kept.
     - `attention`: what lies between two products of activations (scores and probabilities), where attention is not one op, whose gradient keeps nothing of it anyway.
+      Rows that are gathered for a product (`--sp`) are gathered again, so that a rank keeps its own. Korthikanti et al. 2022, section 5.
     - `full`: all but what goes from one block (hpc-split-stages marks them) to another.
     - `auto`: as `full`, and of that only what is cheapest, until all that a stage keeps is within its entry of `budgets`, in bytes.
 
