@@ -42,9 +42,9 @@ struct AnnotateSequence : impl::AnnotateSequenceBase<AnnotateSequence> {
       return signalPassFailure();
     if (mode == "ulysses") // each rank has all positions of its heads, and as much work
       exchangeHeads(function, sequence, mesh, axes);
-    else if (balance == "zigzag" && mode != "ring" && orderInZigzag(function, sequence, mesh, axes))
+    else if (balance == "zigzag" && orderInZigzag(function, sequence, mesh, axes))
       sequence = SequenceDims(function);
-    else if (balance == "zigzag" && mode != "ring")
+    else if (balance == "zigzag")
       mlir::emitRemark(function.getLoc()) << "--cp-balance=zigzag: no attention is causal, so all positions have equal work and stay in plain order";
     cutSequence(function, sequence, axes);
   }
