@@ -42,6 +42,9 @@ struct AnnotateSequence : impl::AnnotateSequenceBase<AnnotateSequence> {
       return signalPassFailure();
     if (mode == "ulysses") // each rank has all positions of its heads, and as much work
       exchangeHeads(function, sequence, mesh, axes);
+    else if (balance == "zigzag" && sequence.spelledOut())
+      mlir::emitRemark(sequence.spelledOut()->getLoc()) << "--cp-balance=zigzag: the attention of " << describeOp(sequence.spelledOut())
+                                                        << " is written out in other ops, whose masks name positions, so all stay in plain order";
     else if (balance == "zigzag" && orderInZigzag(function, sequence, mesh, axes))
       sequence = SequenceDims(function);
     else if (balance == "zigzag")

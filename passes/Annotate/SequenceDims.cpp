@@ -55,18 +55,61 @@ void SequenceDims::flow() {
   }
 }
 
+/// Attention that is spelled out: a softmax along columns of products of two activations, with queries as rows and keys as columns.
+void SequenceDims::startFromScores(Operation &op) {
+  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  if (accessOf(&op) != Access::Composite)
+    return;
+  for (auto [dim, factors] : llvm::enumerate(rule.operands[0]))
+    if (factors.size() == 1 && rule.factors[factors[0]].isInternal)
+      for (const DimPlace &columns : productsOf({op.getOperand(0), unsigned(dim), {1, rule.factors[factors[0]].size}}))
+        startFromProduct(columns);
+}
+
+/// From a product's factor that one operand has alone, and the last of those that the other has alone. Without a common one (samples, heads)
+/// its rows may be the batch.
+void SequenceDims::startFromProduct(const DimPlace &columns) {
+  Operation *op = columns.value.getDefiningOp();
+  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  const auto &factors = rule.results[0][columns.dim];
+  if (op->getNumOperands() != 2 || factors.size() != 1 || !llvm::all_of(op->getOperands(), [&](Value operand) { return dependences.lookup(operand).isTrunk(); }))
+    return;
+  auto dimOf = [&](unsigned operand, int factor) -> std::optional<unsigned> {
+    for (auto [dim, others] : llvm::enumerate(rule.operands[operand]))
+      if (others.size() == 1 && others[0] == factor)
+        return unsigned(dim);
+    return std::nullopt;
+  };
+  unsigned ofKeys = dimOf(1, factors[0]) ? 1 : 0;
+  std::optional<int> rows;
+  bool hasCommon = false;
+  for (const auto &others : rule.results[0])
+    for (int factor : others) {
+      bool isOfRows = bool(dimOf(1 - ofKeys, factor));
+      hasCommon |= isOfRows && dimOf(ofKeys, factor);
+      if (isOfRows && !dimOf(ofKeys, factor))
+        rows = factor;
+    }
+  if (!rows || !hasCommon || dimOf(1 - ofKeys, factors[0]))
+    return;
+  scores = op;
+  auto startFrom = [&](unsigned operand, int factor) { start(op->getOperand(operand), *dimOf(operand, factor), {1, rule.factors[factor].size}); };
+  startFrom(startsFromKeys ? ofKeys : 1 - ofKeys, startsFromKeys ? factors[0] : *rows);
+}
+
 SequenceDims::SequenceDims(func::FuncOp function) : dependences(nn::findDependences(function)) {
   for (bool isCuttable : {true, false}) {
     startsFromKeys = !isCuttable;
     for (Operation &op : function.getBody().front()) {
       auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-      if (!ruled)
+      if (!ruled || op.getNumOperands() == 0)
         continue;
       ShardingRule rule = ruled.getShardingRule();
       for (auto [operand, dims] : llvm::zip(op.getOperands(), rule.operands))
         for (auto [dim, factors] : llvm::enumerate(dims))
           if (factors.size() == 1 && rule.factors[factors[0]].isSequence && rule.factors[factors[0]].canCut == isCuttable)
             start(operand, unsigned(dim), {1, rule.factors[factors[0]].size});
+      startFromScores(op);
       flow();
     }
   }

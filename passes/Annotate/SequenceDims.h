@@ -2,7 +2,7 @@
 // (factors that a rule marks as a sequence), forward and backward through all ops that take each position by itself.
 #pragma once
 
-#include "passes/Annotate/DimTrace.h"
+#include "passes/Annotate/FactorTrace.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -34,11 +34,15 @@ public:
   bool isOfKeysAlone(Value value) const { return ofKeys.contains(value); }
   /// All values with positions, as they were found.
   const llvm::MapVector<Value, Place> &all() const { return places; }
+  /// A product of queries and keys that no rule marks: its softmax and masks are ops of their own. Null: there is none.
+  Operation *spelledOut() const { return scores; }
   /// Ops beside those marked that read and give positions, and need all of them at once: scans and windows over time.
   ArrayRef<Operation *> mixers() const { return found; }
 
 private:
   void start(Value value, unsigned dim, Piece piece);
+  void startFromScores(Operation &op);
+  void startFromProduct(const DimPlace &columns);
   void follow(Operation *op, bool fromOperand, unsigned number, Place place);
   void flow();
 
@@ -48,6 +52,7 @@ private:
   bool startsFromKeys = false;
   SmallVector<std::pair<Value, Place>> open;
   SmallVector<Operation *> found;
+  Operation *scores = nullptr;
   nn::Dependences dependences;
 };
 
