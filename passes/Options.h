@@ -18,8 +18,12 @@ struct Options {
   std::string tpLayout = "1d";
   /// Whether ranks of the tensor axis share the sequence between products (Korthikanti et al. 2022); with the layout 1d.
   bool sp = false;
-  /// The name of the layout strategy.
+  /// The name of the layout strategy: 1d+sp with `sp`.
   std::string layout() const { return sp ? tpLayout + "+sp" : tpLayout; }
+  void setLayout(StringRef name) {
+    sp = name.consume_back("+sp");
+    tpLayout = name.str();
+  }
   /// How attention meets keys of other ranks of the sequence axis: gather, ring or ulysses.
   std::string cpMode = "gather";
   /// Which rows a rank of the sequence axis has: zigzag (two intervals, of equal work where attention is causal) or plain.

@@ -31,7 +31,8 @@ Expected<const LayoutStrategy *> findLayout(StringRef layout) {
   for (const LayoutStrategy &strategy : layoutStrategies()) {
     if (layout.split(':').first == strategy.name)
       return &strategy;
-    names.push_back(strategy.name);
+    if (!StringRef(strategy.name).contains('+'))
+      names.push_back(strategy.name);
   }
   return usage("--tp-layout=" + layout + " is unknown; layouts are " + llvm::join(names, ", ") +
                ", those of several axes also with their sizes, as 2d:2x3");
@@ -66,6 +67,31 @@ static SmallVector<std::string> shapesOf(int64_t ranks, size_t axes) {
       for (const std::string &rest : shapesOf(ranks / first, axes - 1))
         shapes.push_back(std::to_string(first) + "x" + rest);
   return shapes;
+}
+
+std::vector<std::string> layoutsOf(int64_t ranks) {
+  std::vector<std::string> layouts;
+  for (const LayoutStrategy &strategy : layoutStrategies()) {
+    if (strategy.axes.empty()) {
+      layouts.push_back(strategy.name);
+      continue;
+    }
+    std::string best;
+    int64_t leastSpread = std::numeric_limits<int64_t>::max();
+    for (const std::string &shape : shapesOf(ranks, strategy.axes.size())) {
+      SmallVector<int64_t> sizes;
+      for (StringRef size : llvm::split(shape, 'x'))
+        sizes.push_back(std::stoll(size.str()));
+      auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+      if (*least > 1 && *most - *least < leastSpread) {
+        leastSpread = *most - *least;
+        best = shape;
+      }
+    }
+    if (!best.empty())
+      layouts.push_back(strategy.name + (":" + best));
+  }
+  return layouts;
 }
 
 /// The sizes that a layout names; none where it names none.

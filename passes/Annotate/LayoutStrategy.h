@@ -60,6 +60,10 @@ Status checkSharesSequence(StringRef layout);
 /// The strategy of a layout `1d`, `2d`, `2d:2x3`. Errors (usage): no strategy has the name.
 Expected<const LayoutStrategy *> findLayout(StringRef layout);
 
+/// The names of all layouts for `ranks` ranks, each with its most even sizes: 1d, 2d:2x4. Without those that would have an axis of
+/// one rank alone.
+std::vector<std::string> layoutsOf(int64_t ranks);
+
 /// The mesh with the strategy's own axes. Errors (usage): the sizes do not multiply to the tensor axis' size; no sizes are
 /// given, and equal ones do not either.
 Expected<dist::Mesh> arrangeTensorAxis(const dist::Mesh &mesh, StringRef layout);

@@ -9,6 +9,7 @@
 #include "passes/Driver/DropoutRate.h"
 #include "passes/Driver/Imbalance.h"
 #include "passes/Driver/InputKind.h"
+#include "passes/Driver/LayoutComparison.h"
 #include "passes/Driver/ModelSource.h"
 #include "passes/Driver/ProgramText.h"
 #include "passes/Driver/RequestDegrees.h"
@@ -253,11 +254,13 @@ Status Compilation::runPhases() {
   auto isOnTheWay = [&](StringRef phase) {
     return phasesDone(*module) < phasesUpTo(phase) && last && *last > *phasesUpTo(phase);
   };
-  OwningOpRef<ModuleOp> uncut;
   std::optional<Trials> others;
-  if (request.options.memory && isOnTheWay("precision") && request.compileTo.empty()) {
+  const bool compares = request.layouts != CompileRequest::ComparesNone && request.options.degrees.sizeOf(dist::AxisRole::Tensor) > 1;
+  if ((request.options.memory || compares) && isOnTheWay("precision") && request.compileTo.empty()) {
     HPC_RETURN_IF_ERROR(runTo("precision"));
     uncut = module->clone();
+  }
+  if (request.options.memory && uncut) {
     others.emplace(*uncut);
     HPC_RETURN_IF_ERROR(runTo("partition"));
     others->takePartitioned(request.options, module->clone());
@@ -272,6 +275,16 @@ Status Compilation::runPhases() {
   if (others)
     HPC_RETURN_IF_ERROR(checkMemory(tries, *others));
   return runTo(request.compileTo);
+}
+
+/// A large model is compared where the user asks for it.
+std::string Compilation::compared() {
+  if (request.layouts == CompileRequest::ComparesNone || !uncut)
+    return "";
+  auto &ops = uncut->lookupSymbol<func::FuncOp>("main").front().getOperations();
+  if (request.layouts == CompileRequest::ComparesSmall && int64_t(ops.size()) > comparedUnasked)
+    return "other layouts of tp: --explain=layouts compares them; each takes a compilation without code\n";
+  return compareLayouts(*uncut, request.options, plan::summarize(lowered->plan, facts));
 }
 
 // ---- the plan -----------------------------------------------------------------------------------
@@ -298,6 +311,7 @@ Status Compilation::makePlan() {
     return Status::error(ErrorKind::Internal,
                          "the plan that was made fails its own check: " + analysed.status().message());
   facts = std::move(*analysed);
+  comparison = compared();
   for (const std::string &text : unequal)
     mlir::emitRemark((*module)->getLoc()) << text;
   return Status::success();

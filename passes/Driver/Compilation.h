@@ -30,6 +30,7 @@ struct CompileRequest {
   bool noWeights = false;        ///< external data is not read
   bool followLinks = false;      ///< external data may be or lie behind links
   std::string compileTo;         ///< phase after which to stop; "" = the whole way
+  enum { ComparesNone, ComparesSmall, ComparesAll } layouts = ComparesNone; ///< models that are compared with other layouts (LayoutComparison.h)
   bool verify = false;
   std::string verifyInputs; ///< .npz; "" = made up
   bool checkRewrites = false; ///< the plan is checked between its rewrites (passes/Schedule), for tests
@@ -49,6 +50,7 @@ public:
   std::optional<Sidecar> chosen;    ///< after runPhases: the layout as a sidecar
   onnx::ChosenLayout layout;        ///< and as ONNX device configurations
   std::optional<Lowered> lowered;   ///< after makePlan
+  std::string comparison;           ///< after makePlan: with other layouts, where the request asks for it
   plan::PlanFacts facts;            ///< after makePlan
 
   Compilation(CompileRequest request, MLIRContext &context, DiagnosticPrinter &diagnostics)
@@ -75,12 +77,14 @@ private:
   Status makeReference();
   Status noteChoices(StringRef phase);
   Status checkMemory(StagedTrials &tries, Trials &others);
+  std::string compared();
   Status runTo(StringRef last);
 
   MLIRContext &context;
   DiagnosticPrinter &diagnostics;
   OwningOpRef<ModuleOp> serial;     ///< for verify: what was imported
   OwningOpRef<ModuleOp> propagated; ///< the same after propagate
+  OwningOpRef<ModuleOp> uncut;      ///< for trials: after precision
   bool isProgram = false;           ///< the input is .mlir
 };
 

@@ -16,9 +16,9 @@ Status takeDegrees(CompileRequest &request, const std::optional<SpecFile> &spec)
   request.options.degrees = *degrees;
   if (!layout->empty() && !request.givesLayout) {
     const bool isOfFile = degrees->sizeOf(dist::AxisRole::Tensor) == dist::degreesOf(sizes).sizeOf(dist::AxisRole::Tensor);
-    StringRef name = isOfFile ? StringRef(*layout) : StringRef(*layout).split(':').first;
-    request.options.sp |= name.consume_back("+sp");
-    request.options.tpLayout = name.str();
+    const bool sp = request.options.sp;
+    request.options.setLayout(isOfFile ? StringRef(*layout) : StringRef(*layout).split(':').first);
+    request.options.sp |= sp;
   }
   HPC_RETURN_IF_ERROR(arrangeTensorAxis(*degrees, request.options.tpLayout).status());
   if (!request.options.sp)

@@ -67,7 +67,7 @@ static Expected<Trial> tryRecomputed(ModuleOp module, const Options &options) {
   ArrayRef<int64_t> kept = keptBytes(module);
   Trial trial{facts.memory, {kept.begin(), kept.end()},
               lowered->plan.ranksPerStage() * int64_t(lowered->plan.stages.size()), costOf(facts, lowered->plan, options),
-              std::move(fits)};
+              plan::summarize(lowered->plan, facts), std::move(fits)};
   trial.kept.resize(trial.memory.size());
   return trial;
 }

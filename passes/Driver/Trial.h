@@ -4,7 +4,7 @@
 
 #include "compiler/MLIR.h"
 #include "passes/Options.h"
-#include "runtime/plan/PlanFacts.h"
+#include "runtime/plan/PlanSummary.h"
 
 #include <atomic>
 #include <deque>
@@ -19,6 +19,7 @@ struct Trial {
   int64_t ranks = 1;
   /// What all ranks together spend on a step, in operations: products, the bubble, and a price for what is sent.
   double cost = 0;
+  plan::PlanSummary summary;
   Status fits; ///< the error of place where a rank takes more than `options.memory`
 
   int64_t peak() const;

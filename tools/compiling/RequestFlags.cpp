@@ -107,6 +107,8 @@ Status readRequest(const Arguments &arguments, bool trains, CompileRequest &requ
   options.cpMode = arguments.text("cp-mode");
   options.cpBalance = arguments.text("cp-balance");
   options.panels = arguments.has("panels");
+  if (arguments.has("explain") && arguments.text("explain") != "json")
+    request.layouts = arguments.text("explain") == "layouts" ? CompileRequest::ComparesAll : CompileRequest::ComparesSmall;
   options.ppSplit = arguments.text("pp-split");
   options.ppChunks = *arguments.whole("pp-chunks");
   options.ppSchedule = arguments.text("pp-schedule");

@@ -109,7 +109,7 @@ static std::vector<Flag> makeTable() {
        "inference, gpipe, 1f1b, interleaved, zb-h1 or ./FILE.txt (default: 1f1b in training)", group::layout, HpcOpt | HpcTrain, "schedule"},
       {"batch-dim", text("NAME"), "The inputs' batch dim (default: batch, else batch*, else dim 0)", group::layout, HpcOpt | HpcTrain},
       {"memory", text("SIZE"), "Memory limit of a rank on its device, as 24GiB (default: no limit)", group::layout, HpcOpt | HpcTrain},
-      {"explain", oneOf({"json"}).optional(), "Tables of collectives with their causes, memory, schedule; =json for programs", group::report, HpcOpt | HpcTrain},
+      {"explain", oneOf({"json", "layouts"}).optional(), "Tables of collectives with their causes, memory, schedule, other layouts; =layouts also of a large model, =json for programs", group::report, HpcOpt | HpcTrain},
       {"verify", file("INPUTS.npz").optional(), "Runs the model and the plan, and compares (default: on made-up inputs)", group::report, HpcOpt | HpcTrain},
       {"list-params", onOff(), "List of the parameters only: names, aliases, shape, dtype, users", group::report, HpcOpt},
       {"remarks", oneOf({"user", "all"}).orElse("user"), "user: remarks to act on; all: also those of single passes", group::report, HpcOpt | HpcTrain},

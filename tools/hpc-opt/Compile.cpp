@@ -140,7 +140,7 @@ struct Command {
     if (line.explain) {
       plan::Plan explained = withSidecarPlaces(plan, sidecarPlaces(module()));
       llvm::outs() << (line.explainAsJson ? plan::explainPlanJson(explained, compilation.facts)
-                                          : plan::explainPlan(explained, compilation.facts));
+                                          : plan::explainPlan(explained, compilation.facts) + compilation.comparison);
     }
     if (line.verify) {
       Expected<std::string> report = compilation.verify();

@@ -181,7 +181,7 @@ Expected<plan::Plan> makeTrainingPlan(const Arguments &arguments, const std::str
     HPC_RETURN_IF_ERROR((compilation.*step)());
   plan::Plan plan = std::move(compilation.lowered->plan);
   if (arguments.has("explain"))
-    llvm::outs() << (arguments.text("explain") == "json" ? plan::explainPlanJson(plan, compilation.facts) : plan::explainPlan(plan, compilation.facts));
+    llvm::outs() << (arguments.text("explain") == "json" ? plan::explainPlanJson(plan, compilation.facts) : plan::explainPlan(plan, compilation.facts) + compilation.comparison);
   if (compilation.request.verify) {
     compilation.lowered->plan = plan;
     Expected<std::string> report = compilation.verify();
