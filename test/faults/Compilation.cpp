@@ -49,6 +49,13 @@ Layout oddTraining() {
   return layout;
 }
 Layout tinyTraining() { return training(tinyLayout()); }
+Layout tinyRing() {
+  Layout layout = training({tinyModel, {}, {{"batch_size", 2}, {"sequence_length", 9}}});
+  layout.options.degrees = dist::degreesOf({{"cp", 3}});
+  layout.options.cpMode = "ring";
+  layout.options.cpBalance = "plain";
+  return layout;
+}
 Layout mlpDepth() {
   Layout layout = training(arranged({"mlp/dynamo-op18.onnx", degrees(8, 1, 1, 1), {{"batch", 8}}}, "2.5d:2x2x2"));
   layout.options.loss = "mse";
@@ -62,7 +69,7 @@ static void die(const std::string &what) {
 
 Compilation &Compilation::of(const Layout &layout, StringRef phase) {
   static std::map<std::string, std::unique_ptr<Compilation>> known;
-  std::string key = layout.model + (" " + phase.str()) + " " + layout.options.loss + " " + layout.options.ppSchedule + " " + layout.options.weights + " " + layout.options.tpLayout;
+  std::string key = layout.model + (" " + phase.str()) + " " + layout.options.loss + " " + layout.options.ppSchedule + " " + layout.options.weights + " " + layout.options.tpLayout + " " + layout.options.cpMode;
   for (const dist::Mesh::Axis &axis : layout.options.degrees.axes)
     key += " " + std::to_string(axis.size);
   std::unique_ptr<Compilation> &found = known[key];
@@ -111,7 +118,8 @@ std::string Compilation::verifyPhase(const BreakModule &breakIt) {
   breakIt(*broken);
   errors.clear();
   PassManager passes(context.get());
-  if (failed(parsePassPipeline(phase == "stage" ? "hpc-verify-staged" : "hpc-verify-partitioned", passes)))
+  const char *verifier = phase == "stage" ? "hpc-verify-staged" : layout.options.cpMode == "ring" ? "hpc-verify-rings" : "hpc-verify-partitioned";
+  if (failed(parsePassPipeline(verifier, passes)))
     die("no verify pass of phase " + phase);
   bool accepted = succeeded(passes.run(*broken));
   return accepted ? "" : errors.empty() ? "an error without a text" : errors;

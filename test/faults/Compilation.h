@@ -35,6 +35,8 @@ Layout mlpDepth();
 Layout oddTraining();
 /// A training step of tinyLayout().
 Layout tinyTraining();
+/// A training step of the tiny model whose positions are cut over cp=3, keys in a ring.
+Layout tinyRing();
 
 using BreakModule = std::function<void(ModuleOp)>;
 using BreakPlan = std::function<void(plan::Plan &)>;
