@@ -22,14 +22,6 @@ namespace hpc {
 using namespace dist;
 
 namespace {
-/// The gather of a mask along with the keys.
-AllGatherOp gatherOfMask(Value mask, AllGatherOp keys) {
-  auto gather = mask.getDefiningOp<AllGatherOp>();
-  const bool isAlike = gather && gather.getFromDim() == 3 && gather.getAxis() == keys.getAxis() &&
-                       gather.getBefore().getValue().dims[3] == keys.getBefore().getValue().dims[positionsDim];
-  return isAlike ? gather : AllGatherOp();
-}
-
 /// A value before its padding was filled.
 Value unfilled(Value value) {
   auto fill = value ? value.getDefiningOp<FillTailOp>() : FillTailOp();
@@ -54,7 +46,7 @@ public:
   Forward emit(nn::AttentionOp op, bool trains) {
     Type wide = wideType(op.getQuery());
     RankedTensorType type = nn::tensorType(op.getResult());
-    start(op);
+    block = {fill(keys.getOperand()), fill(values.getOperand())};
     Value result, logSum;
     for (int64_t step = 0; step < ranks; ++step) {
       Block now = block;
@@ -86,7 +78,7 @@ public:
     Value product = typed(nn::MulOp::create(builder, loc, gradient, result), withElement(nn::tensorType(result), wide));
     Value sums = typed(nn::ReduceOp::create(builder, loc, ReduceKind::Sum, product, {3}), columnType(nn::tensorType(result), wide));
     // 2. A block after the other. Gradients of the first one's keys are at home already.
-    start(op);
+    block = {fill(keys.getOperand()), fill(values.getOperand())};
     std::array<Value, 2> own, moving;
     Value ofQuery;
     for (int64_t step = 0; step < ranks; ++step) {
@@ -101,7 +93,7 @@ public:
       for (const KeyPiece &piece : pieces) {
         SmallVector<Type> types = {withElement(type, wide)};
         for (Value keyGradient : {op.getKeyGradient(), op.getValueGradient()})
-          types.push_back(pieceType(blockType(nn::tensorType(keyGradient)), piece, positionsDim));
+          types.push_back(pieceType(blockType(nn::tensorType(keyGradient)), piece));
         auto part = partOf(op, types, now, piece, step);
         part.getWholeMutable().assign(ValueRange{logSum, sums});
         ofQuery = ofQuery ? added(ofQuery, part.getQueryGradient(), types[0]) : Value(part.getQueryGradient());
@@ -128,7 +120,7 @@ public:
 
 private:
   struct Block {
-    Value key, value, bias, visible; ///< masks: null, or of these keys
+    Value key, value;
   };
 
   // ---- types ------------------------------------------------------------------------------------
@@ -149,23 +141,23 @@ private:
     return dist::withSharding(RankedTensorType::get(shape, element), sharding);
   }
   /// Of a tensor of keys: what every rank has is its own, so nothing cuts it over the ring, nor is it a term of a sum there.
-  RankedTensorType blockType(RankedTensorType type, unsigned dim = positionsDim) const {
+  RankedTensorType blockType(RankedTensorType type) const {
     Sharding sharding = shardingAttrOf(type).getValue();
     const int64_t box = boxSize(rows, mesh);
     SmallVector<int64_t> shape(type.getShape());
-    shape[dim] = box;
-    sharding.dims[dim] = box == 1 ? DimSharding() : DimSharding{{box, {}}};
+    shape[positionsDim] = box;
+    sharding.dims[positionsDim] = box == 1 ? DimSharding() : DimSharding{{box, {}}};
     llvm::erase(sharding.partial, axis);
     return dist::withSharding(RankedTensorType::get(shape, type.getElementType()), normalize(sharding, mesh));
   }
-  RankedTensorType pieceType(RankedTensorType type, const KeyPiece &piece, unsigned dim) const {
+  RankedTensorType pieceType(RankedTensorType type, const KeyPiece &piece) const {
     if (pieces.size() == 1)
       return type;
     Sharding sharding = shardingAttrOf(type).getValue();
     const int64_t size = piece.end - piece.begin;
     SmallVector<int64_t> shape(type.getShape());
-    shape[dim] = size;
-    sharding.dims[dim] = size == 1 ? DimSharding() : DimSharding{{size, {}}};
+    shape[positionsDim] = size;
+    sharding.dims[positionsDim] = size == 1 ? DimSharding() : DimSharding{{size, {}}};
     return dist::withSharding(RankedTensorType::get(shape, type.getElementType()), sharding);
   }
 
@@ -204,28 +196,35 @@ private:
 
   // ---- blocks -----------------------------------------------------------------------------------
 
-  template <typename Op> void start(Op op) {
-    block = {fill(keys.getOperand()), fill(values.getOperand()), op.getBias(), op.getVisible()};
-    for (auto [mask, gather] : {std::pair(&block.bias, &biasGather), std::pair(&block.visible, &visibleGather)})
-      if (*mask && (*gather = gatherOfMask(*mask, keys)))
-        *mask = fill(gather->getOperand());
-  }
   /// Each rank gets the block that the next one has.
   void exchange() {
     block.key = moved(block.key, blockType(nn::tensorType(block.key)), keys);
     block.value = moved(block.value, blockType(nn::tensorType(block.value)), values);
-    if (biasGather)
-      block.bias = moved(block.bias, blockType(nn::tensorType(block.bias), 3), biasGather);
-    if (visibleGather)
-      block.visible = moved(block.visible, blockType(nn::tensorType(block.visible), 3), visibleGather);
   }
 
-  Value pieceOf(Value value, const KeyPiece &piece, unsigned dim = positionsDim) {
-    if (!value || pieces.size() == 1 || nn::shapeOf(value)[dim] == 1)
+  Value pieceOf(Value value, const KeyPiece &piece) {
+    if (pieces.size() == 1)
       return value;
     SmallVector<int64_t> starts(nn::shapeOf(value).size(), 0), steps(starts.size(), 1);
-    starts[dim] = piece.begin;
-    return nn::SliceOp::create(builder, loc, pieceType(nn::tensorType(value), piece, dim), value, starts, steps);
+    starts[positionsDim] = piece.begin;
+    return nn::SliceOp::create(builder, loc, pieceType(nn::tensorType(value), piece), value, starts, steps);
+  }
+  /// Of a mask that has all keys, in the order of positions: its part for a piece whose first key is at `first`.
+  Value maskOf(Value mask, const KeyPiece &piece, Value first) {
+    constexpr unsigned keysDim = 3;
+    if (!mask || nn::shapeOf(mask)[keysDim] == 1)
+      return mask;
+    Type i64 = builder.getI64Type();
+    const int64_t size = piece.end - piece.begin;
+    auto positions = dist::withSharding(RankedTensorType::get({size}, i64), replicated({size}));
+    Value last = constant(RankedTensorType::get({}, i64), builder.getI64IntegerAttr(rows.size - 1)); // in place of padding
+    Value at = typed(nn::MinOp::create(builder, loc, nn::IotaOp::create(builder, loc, positions, first, 0, 0, 1), last), positions);
+    RankedTensorType type = nn::tensorType(mask);
+    Sharding sharding = shardingAttrOf(mask).getValue();
+    SmallVector<int64_t> shape(type.getShape());
+    shape[keysDim] = size;
+    sharding.dims[keysDim] = shardingOf(at).dims[0];
+    return nn::GatherOp::create(builder, loc, dist::withSharding(RankedTensorType::get(shape, type.getElementType()), sharding), mask, at, keysDim);
   }
   Value joined(ValueRange ofPieces, RankedTensorType type) {
     return ofPieces.size() == 1 ? ofPieces.front() : nn::ConcatOp::create(builder, loc, type, ofPieces, positionsDim).getResult();
@@ -250,8 +249,8 @@ private:
 
   /// The op for the keys of a piece alone.
   template <typename Op> Op partOf(Op op, TypeRange types, const Block &now, const KeyPiece &piece, int64_t step) {
-    Value first = positionOf(piece, step), key = pieceOf(now.key, piece), value = pieceOf(now.value, piece), bias = pieceOf(now.bias, piece, 3),
-          visible = pieceOf(now.visible, piece, 3);
+    Value first = positionOf(piece, step), key = pieceOf(now.key, piece), value = pieceOf(now.value, piece),
+          bias = maskOf(op.getBias(), piece, first), visible = maskOf(op.getVisible(), piece, first);
     // A query's own start is the last; any other number is the user's, and where its keys end is known at run time alone.
     const bool seesNoPadding = op.getCausalOffset() && int64_t(*op.getCausalOffset()) <= 0 && op.getKeyStart().empty() &&
                                op.getQueryStart().size() <= 1 && (inOrder ? !op.getQueryPositions() : !piece.isBroken);
@@ -304,7 +303,7 @@ private:
   OpBuilder builder;
   Location loc;
   const Mesh &mesh;
-  AllGatherOp keys, values, biasGather, visibleGather;
+  AllGatherOp keys, values;
   std::string axis;
   int64_t ranks;
   SubDim rows; ///< of the keys, as they are cut before the gather
@@ -363,10 +362,6 @@ private:
       return std::array<SharedKeys, 2>();
     if (!found[0].isLike(found[1]))
       return refuse(op, "has keys and values that are not cut alike");
-    const int64_t allKeys = nn::shapeOf(op.getKey())[positionsDim];
-    for (Value mask : {op.getBias(), op.getVisible()})
-      if (mask && allKeys != 1 && nn::shapeOf(mask)[3] == allKeys && (found[0].order || !gatherOfMask(mask, found[0].gather)))
-        return refuse(op, "has a mask of all keys on every rank, which does not come with a block of keys");
     for (const SharedKeys &keys : found) {
       gathers.insert(keys.gather);
       if (keys.order)
