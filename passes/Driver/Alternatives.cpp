@@ -37,7 +37,7 @@ std::optional<Candidate> recomputing(const Candidate &from) {
   return withFlag(next, "--recompute=auto");
 }
 std::optional<Candidate> withZero(const Candidate &from, int64_t level) {
-  if (!from.options.trains() || from.options.degrees.sizeOf(dist::AxisRole::Data) == 1 || from.options.zero >= level)
+  if (!from.options.trains() || from.options.degrees.rowRanks() == 1 || from.options.zero >= level)
     return std::nullopt;
   Candidate next = from;
   next.options.zero = level;
@@ -81,6 +81,7 @@ std::vector<Candidate> withMoreRanks(const Candidate &given, int64_t factor) {
   for (int64_t tp = 1; tp <= factor; tp *= 2)
     if (std::optional<Candidate> next = withDegree(given, dist::AxisRole::Tensor, tp))
       add(all, withDegree(*next, dist::AxisRole::Pipeline, factor / tp));
+  add(all, withDegree(given, dist::AxisRole::Sequence, factor)); // fails where nothing has positions
   return all;
 }
 
