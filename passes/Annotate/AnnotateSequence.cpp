@@ -11,13 +11,18 @@ namespace hpc {
 #define GEN_PASS_DEF_ANNOTATESEQUENCE
 #include "passes/Annotate/Passes.h.inc"
 
-/// Ops that mix positions of activations, beside attention. Not what counts positions (a sum along a mask), nor what only makes keys, which
-/// attention needs whole anyway (those of earlier steps before the new ones).
+/// Ops that mix positions of activations, beside attention. Not those that count positions (a sum along a mask), nor those
+/// that only make keys, which attention needs whole anyway (keys of earlier steps before the new ones).
 static LogicalResult checkMixers(func::FuncOp function, const SequenceDims &sequence, StringRef flag) {
   nn::Dependences dependences = nn::findDependences(function);
+  auto isMixed = [&](Value result) {
+    return sequence.of(result) && dependences.lookup(result).isTrunk() && !sequence.isOfKeysAlone(result);
+  };
   for (Operation *op : sequence.mixers())
-    if (llvm::any_of(op->getResults(), [&](Value result) { return sequence.of(result) && dependences.lookup(result).isTrunk() && !sequence.isOfKeysAlone(result); }))
-      return userError(op, ErrorKind::Unsupported) << flag << ": " << describeOp(op) << " needs all positions of a sequence at once, and ranks that share a sequence meet in attention alone; use --dp or --tp";
+    if (llvm::any_of(op->getResults(), isMixed))
+      return userError(op, ErrorKind::Unsupported)
+             << flag << ": " << describeOp(op) << " needs all positions of a sequence at once, and ranks that share a sequence "
+             << "meet in attention alone; use --dp or --tp";
   return success();
 }
 
