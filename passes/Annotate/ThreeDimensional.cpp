@@ -6,6 +6,7 @@
 //   W [K@(z, x), N@y] -- gather over x --> [K@z, N@y] --'
 //
 // Seeds on the readers of a product make the reduce-scatter. Norms stay in parts: the axis of the hidden dim adds up their statistics.
+#include "passes/Annotate/FactorTrace.h"
 #include "passes/Annotate/ProductColumns.h"
 #include "passes/Annotate/RowDims.h"
 
@@ -30,6 +31,8 @@ struct ThreeDimensional {
   llvm::DenseMap<Operation *, WeightCut> parts; ///< products that are cut along a part of a dim: heads, whole matrices
   llvm::DenseMap<Value, Turn> turns;
   llvm::MapVector<Value, SmallVector<DimCut, 2>> cuts;
+  std::vector<LayoutSeed> ofReaders;
+  llvm::DenseMap<Value, SmallVector<DimCut, 2>> used; ///< weights and their parameters, as products have them
   SmallVector<WeightLookup> tables; ///< the first lookup of each that is cut by rows of the table
 
   explicit ThreeDimensional(const LayoutProgram &program)
@@ -67,49 +70,49 @@ struct ThreeDimensional {
 
   // ---- weights ----------------------------------------------------------------------------------
 
-  /// Whether a rank of x gets a piece of the dim besides other cuts.
-  bool isStored(Value weight, unsigned dim, ArrayRef<std::string> axes) const {
-    return nn::shapeOf(weight)[dim] >= program.ranksOf(axes) * program.ranksOf(program.storageAxes);
-  }
-
-  /// The parameter that a weight is; null for one that is computed from parameters.
-  static Value parameterOf(Value weight) {
-    Value stored = nn::storedForm(weight);
-    return isa_and_present<nn::ParameterOp>(stored.getDefiningOp()) ? stored : Value();
-  }
-
-  void cutWeight(Value weight, const DimCut &k, const DimCut &n) {
-    Value parameter = parameterOf(weight);
-    if (!parameter || cuts.contains(parameter))
-      return;
-    SmallVector<DimCut, 2> wanted = {k, n};
-    for (DimCut &cut : wanted) // the first dim that is cut as a whole has the pieces of x, inside of its own cut
-      if (cut.piece == allOf(weight, cut.dim) && isStored(weight, cut.dim, cut.axes)) {
-        llvm::append_range(cut.axes, program.storageAxes);
-        break;
-      }
-    for (const DimCut &cut : wanted)
-      this->cut(parameter, cut.dim, cut.piece, cut.axes);
-  }
-
-  /// How a dim of a weight is cut in use, by its parameter's seed.
+  /// How a dim of a weight is cut in use, by an earlier product with it.
   std::optional<DimCut> cutInUse(Value weight, unsigned dim) const {
-    Value parameter = parameterOf(weight);
-    auto found = parameter ? cuts.find(parameter) : cuts.end();
-    if (found != cuts.end())
-      for (DimCut cut : found->second)
-        if (cut.dim == dim) {
-          llvm::erase_if(cut.axes, [&](const std::string &axis) { return llvm::is_contained(program.storageAxes, axis); });
+    auto find = [&](Value value, unsigned dim) -> std::optional<DimCut> {
+      for (const DimCut &cut : used.lookup(value))
+        if (cut.dim == dim)
           return cut;
-        }
+      return std::nullopt;
+    };
+    if (std::optional<DimCut> cut = find(weight, dim))
+      return cut;
+    for (const DimPlace &place : parametersOf({weight, dim, allOf(weight, dim)}))
+      if (std::optional<DimCut> cut = find(place.value, place.dim))
+        return DimCut{dim, cut->piece, cut->axes};
     return std::nullopt;
+  }
+
+  /// Cuts the parameters of a weight: a cut that a view tears apart stays out. The first dim that is cut as a whole has
+  /// the pieces of x, inside of its own cut.
+  void cutWeight(Value weight, ArrayRef<DimCut> wanted) {
+    llvm::MapVector<Value, SmallVector<DimCut, 2>> parameters;
+    used[weight].assign(wanted.begin(), wanted.end());
+    for (const DimCut &cut : wanted)
+      for (const DimPlace &place : parametersOf({weight, cut.dim, cut.piece}))
+        parameters[place.value].push_back({place.dim, place.piece, cut.axes});
+    for (auto &[parameter, places] : parameters) {
+      if (cuts.contains(parameter))
+        continue;
+      used[parameter] = places;
+      auto stored = llvm::find_if(places, [&, parameter = parameter](const DimCut &cut) {
+        return cut.piece == allOf(parameter, cut.dim) && cut.piece.size >= program.ranksOf(cut.axes) * program.ranksOf(program.storageAxes);
+      });
+      if (stored != places.end())
+        llvm::append_range(stored->axes, program.storageAxes);
+      for (const DimCut &cut : places)
+        this->cut(parameter, cut.dim, cut.piece, cut.axes);
+    }
   }
 
   // ---- ops --------------------------------------------------------------------------------------
 
-  /// A product sums over the axis of its operand's hidden dim; all ranks along both axes have the same rows.
+  /// A product sums over the axis of its operand's hidden dim; ranks along both axes have the same rows, which its readers share.
   Turn visitProduct(WeightMatmul product) {
-    Value result = product.op->getResult(0), weight = product.op->getOperand(product.weight), input = product.op->getOperand(product.activation);
+    Value weight = product.op->getOperand(product.weight), input = product.op->getOperand(product.activation);
     const Turn from = turnOf(input) == Turn::None ? Turn::Inner : turnOf(input); // what comes from outside is whole
     Turn to = next(from);
     Piece k = allOf(weight, product.weightK), n = allOf(weight, product.weightN);
@@ -118,21 +121,31 @@ struct ThreeDimensional {
     } else if (found != parts.end()) {
       product = found->second.product;
       n = found->second.piece;
-      if (product.weightN == found->second.product.weightN && llvm::is_contained(llvm::make_first_range(product.stacked), product.weightN))
+      if (llvm::is_contained(llvm::make_first_range(product.stacked), product.weightN))
         to = Turn::Inner; // whole matrices are dealt out over y
     }
-    const bool isDealtOut = to == from;
-    DimCut ofK{product.weightK, k, isDealtOut ? std::vector<std::string>() : several({hiddenAxis(from)})}, ofN{product.weightN, n, several({hiddenAxis(to)})};
+    DimCut ofK{product.weightK, k, several({hiddenAxis(from)})}, ofN{product.weightN, n, several({hiddenAxis(to)})};
+    if (to == from)
+      ofK.axes.clear();
     if (!program.mayCut(weight, ofN))
       return from;
-    cutWeight(weight, ofK, ofN);
+    if (std::optional<DimCut> known = cutInUse(weight, product.weightN))
+      ofN = *known;
+    else
+      cutWeight(weight, {ofK, ofN});
     cutRows(product.op, {});
-    if (parameterOf(weight))
-      if (std::optional<DimCut> inUse = cutInUse(weight, product.weightN))
-        ofN = *inUse;
-    if (product.resultN && nn::shapeOf(result)[*product.resultN] > 1)
-      cut(result, *product.resultN, ofN.piece, ofN.axes);
+    if (product.resultN)
+      cut(product.op->getResult(0), *product.resultN, ofN.piece, ofN.axes);
+    leaveRowsToReaders(product.op, to);
     return to;
+  }
+
+  /// Readers that cut no rows of their own (sums over rows, the return) take those of the others.
+  void leaveRowsToReaders(Operation *op, Turn turn) {
+    std::vector<std::string> axes = batchAxes;
+    axes.push_back(rowAxis(turn));
+    if (SmallVector<DimCut, 2> wanted = rows.cuts(op->getResult(0), axes); !wanted.empty())
+      ofReaders.push_back({op->getResult(0), wanted, /*ofReaders=*/true});
   }
 
   /// A vocabulary that pays is cut over y and x: the rows of a lookup are then a sum over y.
@@ -141,15 +154,16 @@ struct ThreeDimensional {
     if (width == lookup.dim)
       return Turn::None;
     const bool bySum = paysByRows(lookup, program);
-    if (!cuts.contains(lookup.table) && parameterOf(lookup.table)) {
-      cutWeight(lookup.table, {lookup.dim, allOf(lookup.table, lookup.dim), bySum ? several({y}) : std::vector<std::string>()},
-                {width, allOf(lookup.table, width), several({z})});
+    if (!used.contains(lookup.table)) {
+      cutWeight(lookup.table, {{lookup.dim, allOf(lookup.table, lookup.dim), bySum ? several({y}) : std::vector<std::string>()},
+                               {width, allOf(lookup.table, width), several({z})}});
       if (bySum)
         tables.push_back(lookup);
     }
-    if (bySum)
+    if (bySum) {
       cutRows(lookup.op, {});
-    else
+      leaveRowsToReaders(lookup.op, Turn::Stream);
+    } else
       cutRows(lookup.op, y);
     return Turn::Stream;
   }
@@ -220,6 +234,7 @@ struct ThreeDimensional {
     for (auto &[value, wanted] : cuts)
       if (!wanted.empty())
         seeds.push_back({value, wanted});
+    llvm::append_range(seeds, ofReaders);
     return seeds;
   }
 };

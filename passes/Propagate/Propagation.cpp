@@ -94,7 +94,8 @@ Sharding Propagation::returnedSharding(unsigned result) const {
   sharding.partial.clear();
   if (std::optional<Seed> seed = readSeedOf(value))
     for (auto [dim, wanted] : llvm::zip(sharding.dims, normalize(seed->sharding, mesh).dims))
-      if (isCut(wanted) && !isCut(dim) && !intersects(axesOf(wanted), cutAxes(sharding)))
+      if (isCut(wanted) && dim == outside(wanted, without(axesOf(wanted), axesOf(dim)), mesh) &&
+          !intersects(without(axesOf(wanted), axesOf(dim)), cutAxes(sharding)))
         dim = wanted;
   for (int64_t dim : wholeOutputDims(value.getDefiningOp()))
     sharding.dims[dim] = onlyTime(sharding.dims[dim], mesh);
