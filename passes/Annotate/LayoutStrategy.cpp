@@ -191,7 +191,8 @@ void cutPiece(dist::DimSharding &dim, const DimCut &cut) {
   for (size_t place = dim.size(); place-- > 0; inner *= dim[place].size) {
     dist::SubDim whole = dim[place];
     int64_t below = cut.piece.inner / inner, above = whole.size / below / cut.piece.size;
-    if (!whole.axes.empty() || cut.piece.inner % inner || below * cut.piece.size * above != whole.size)
+    bool isFree = llvm::all_of(whole.axes, [&](const std::string &axis) { return llvm::is_contained(cut.axes, axis); });
+    if (!isFree || cut.piece.inner % inner || below * cut.piece.size * above != whole.size)
       continue;
     dist::DimSharding parts;
     if (above != 1)

@@ -75,7 +75,7 @@ Expected<std::string> takeOwnAxes(dist::GivenSizes &mesh, StringRef layout);
 /// The names of a strategy's axes in a mesh that store pieces of weights and have more than one rank.
 std::vector<std::string> storageAxes(const LayoutStrategy &strategy, const dist::Mesh &mesh);
 
-/// Cuts a piece of a dim that lies in one uncut part of it.
+/// Cuts a piece of a dim that lies in one part of it, which is uncut or cut over some of the axes alone.
 void cutPiece(dist::DimSharding &dim, const DimCut &cut);
 /// The sharding of a dim of `size` elements.
 dist::DimSharding dimSharding(int64_t size, const DimCut &cut);
