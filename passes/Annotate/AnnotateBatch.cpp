@@ -5,8 +5,8 @@
 #include "compiler/Dialect/NN/BatchDims.h"
 #include "compiler/Dialect/NN/BatchFlow.h"
 #include "compiler/Dialect/NN/Ports.h"
-#include "compiler/Dialect/Dist/MeshDegrees.h"
 #include "passes/Annotate/Passes.h"
+#include "passes/Annotate/RowDims.h"
 #include "passes/Annotate/SequenceCut.h"
 
 namespace hpc {
@@ -57,36 +57,6 @@ static void cutOutsideOfSeeds(func::FuncOp function, ArrayRef<std::optional<int6
 }
 
 namespace {
-/// Axes that cut rows, outermost first, those of size 1 left out: of the batch, and those that it has no sequence for.
-struct RowAxes {
-  std::vector<std::string> batch, sequence;
-};
-} // namespace
-
-/// Axes of a layout's own cut the batch while every rank still gets a sequence; those left cut positions, where there are any.
-static RowAxes rowAxesOf(func::FuncOp function, ArrayRef<std::optional<int64_t>> batchDims, const dist::Mesh &mesh,
-                         const SequenceDims &sequence) {
-  RowAxes axes;
-  int64_t batch = std::numeric_limits<int64_t>::max(), ranks = mesh.sizeOf(dist::AxisRole::Time);
-  for (auto [argument, dim] : llvm::enumerate(batchDims))
-    if (dim)
-      batch = std::min(batch, nn::shapeOf(function.getArgument(argument))[*dim]);
-  for (dist::AxisRole role : {dist::AxisRole::Time, dist::AxisRole::Data})
-    for (const std::string &axis : mesh.axesOf(role)) {
-      if (mesh.size(axis) == 1)
-        continue;
-      bool isOfLayout = dist::degreesOf().index(axis) < 0;
-      if (isOfLayout && ranks * mesh.size(axis) > batch && !sequence.all().empty()) {
-        axes.sequence.push_back(axis);
-        continue;
-      }
-      axes.batch.push_back(axis);
-      ranks *= role == dist::AxisRole::Time ? 1 : mesh.size(axis); // time is counted already
-    }
-  return axes;
-}
-
-namespace {
 struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
   using AnnotateBatchBase::AnnotateBatchBase;
 
@@ -102,7 +72,9 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
       return signalPassFailure();
     int64_t microBatches = mesh.sizeOf(dist::AxisRole::Time);
     SequenceDims sequence(function);
-    const auto [axes, sequenceAxes] = rowAxesOf(function, *dims, mesh, sequence);
+    std::vector<std::string> ofRows = mesh.axesOf(dist::AxisRole::Time);
+    llvm::append_range(ofRows, mesh.axesOf(dist::AxisRole::Data));
+    const auto [axes, sequenceAxes] = rowAxesFor(batchSize(function, *dims), !sequence.all().empty(), ofRows, mesh);
     bool hasBatch = false;
     for (auto [argument, dim] : llvm::enumerate(*dims)) {
       if (!dim)

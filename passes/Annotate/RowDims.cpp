@@ -1,26 +1,42 @@
-// A model without positions has its batch cut over all axes: ranks beyond the batch have no rows.
+// Of uneven parts the last rank has the smallest: an axis fits if that one is not empty.
 #include "passes/Annotate/RowDims.h"
+
+#include "compiler/Dialect/Dist/MeshDegrees.h"
 
 namespace hpc {
 
-size_t axesThatFit(int64_t elements, ArrayRef<std::string> axes, const dist::Mesh &mesh) {
-  int64_t width = elements, last = elements; // of a rank's part; of the last rank's, the smallest
-  for (auto [number, axis] : llvm::enumerate(axes)) {
-    width = llvm::divideCeil(width, mesh.size(axis));
-    last -= (mesh.size(axis) - 1) * width;
-    if (last <= 0)
-      return number;
+int64_t batchSize(func::FuncOp function, ArrayRef<std::optional<int64_t>> batchDims) {
+  std::optional<int64_t> least;
+  for (auto [argument, dim] : llvm::enumerate(batchDims))
+    if (dim)
+      least = std::min(least.value_or(std::numeric_limits<int64_t>::max()), nn::shapeOf(function.getArgument(argument))[size_t(*dim)]);
+  return least.value_or(1);
+}
+
+RowAxes rowAxesFor(int64_t batch, bool hasPositions, ArrayRef<std::string> axes, const dist::Mesh &mesh) {
+  RowAxes found;
+  const dist::Mesh flags = dist::degreesOf();
+  int64_t width = batch, last = batch; // of a rank's part, and of the last rank's
+  for (const std::string &axis : axes) {
+    const int64_t size = mesh.size(axis), part = llvm::divideCeil(width, size), rest = last - (size - 1) * part;
+    if (size == 1)
+      continue;
+    bool isOfPositions = mesh.hasRole(axis, dist::AxisRole::Sequence) || (flags.index(axis) < 0 && hasPositions && rest <= 0);
+    if (isOfPositions) {
+      found.positions.push_back(axis);
+      continue;
+    }
+    found.batch.push_back(axis);
+    width = part;
+    last = rest;
   }
-  return axes.size();
+  return found;
 }
 
 RowDims::RowDims(func::FuncOp function, ArrayRef<std::optional<int64_t>> batchDims, const dist::Mesh &mesh)
-    : mesh(mesh), positions(function), flow(function, batchDims) {
+    : mesh(mesh), positions(function), flow(function, batchDims), batch(batchSize(function, batchDims)) {
   for (Operation &op : function.front())
     flow.visit(&op);
-  for (auto [argument, dim] : llvm::enumerate(batchDims))
-    if (dim && batch == 1)
-      batch = nn::shapeOf(function.getArgument(argument))[size_t(*dim)];
 }
 
 /// Whether the op computes a part of the factor that is such a piece of a result's dim.
@@ -39,27 +55,19 @@ static bool mayCutPiece(const ShardingRule &rule, unsigned result, unsigned dim,
 }
 
 SmallVector<DimCut, 2> RowDims::cuts(OpResult value, ArrayRef<std::string> axes) const {
-  std::vector<std::string> ofBatch, ofSequence;
-  for (const std::string &axis : axes)
-    if (mesh.size(axis) > 1)
-      (mesh.hasRole(axis, dist::AxisRole::Sequence) ? ofSequence : ofBatch).push_back(axis);
-  if (!positions.all().empty()) {
-    size_t fit = axesThatFit(batch, ofBatch, mesh);
-    ofSequence.insert(ofSequence.end(), ofBatch.begin() + ptrdiff_t(fit), ofBatch.end());
-    ofBatch.resize(fit);
-  }
+  const RowAxes over = axesFor(axes);
   ShardingRule rule = cast<ShardingRuleOpInterface>(value.getOwner()).getShardingRule();
   SmallVector<DimCut, 2> cuts;
-  auto add = [&](unsigned dim, Piece piece, const std::vector<std::string> &over) {
+  auto add = [&](unsigned dim, Piece piece, const std::vector<std::string> &names) {
     if (piece.size > 1 && mayCutPiece(rule, value.getResultNumber(), dim, piece))
-      cuts.push_back({dim, piece, over});
+      cuts.push_back({dim, piece, names});
   };
   ArrayRef<int64_t> shape = nn::shapeOf(value);
   for (unsigned dim = 0; dim < shape.size(); ++dim)
     if (flow.carries(value, dim) && flow.size(value, dim) == batch)
-      add(dim, {shape[dim] / batch, batch}, ofBatch);
+      add(dim, {shape[dim] / batch, batch}, over.batch);
   if (std::optional<SequenceDims::Place> place = positions.of(value))
-    add(place->dim, place->piece, ofSequence);
+    add(place->dim, place->piece, over.positions);
   return cuts;
 }
 

@@ -6,6 +6,7 @@
 //   W [K@(z, x), N@y] -- gather over x --> [K@z, N@y] --'
 //
 // Seeds on the readers of a product make the reduce-scatter. Norms stay in parts: the axis of the hidden dim adds up their statistics.
+#include "compiler/Dialect/Dist/FactorShardings.h"
 #include "passes/Annotate/FactorTrace.h"
 #include "passes/Annotate/ProductColumns.h"
 #include "passes/Annotate/RowDims.h"
@@ -30,6 +31,7 @@ struct ThreeDimensional {
   std::vector<std::string> batchAxes; ///< of rows in every value: all but y and z
   llvm::DenseMap<Operation *, WeightCut> parts; ///< products that are cut along a part of a dim: heads, whole matrices
   llvm::DenseMap<Value, Turn> turns;
+  llvm::DenseMap<Value, dist::Sharding> hidden; ///< the hidden dims of activations, where y or z cuts some
   llvm::MapVector<Value, SmallVector<DimCut, 2>> cuts;
   std::vector<LayoutSeed> ofReaders;
   llvm::DenseMap<Value, SmallVector<DimCut, 2>> used; ///< weights and their parameters, as products have them
@@ -66,6 +68,34 @@ struct ThreeDimensional {
     llvm::append_range(axes, axis);
     for (OpResult result : op->getResults())
       llvm::append_range(cuts[result], rows.cuts(result, axes));
+  }
+
+  /// What is left of operands' hidden dims in the results: the axis of the turn, or of either operand of a weight's gradient.
+  void followHidden(Operation *op, const ShardingRule &rule, Turn turn) {
+    SmallVector<dist::Sharding> operands;
+    for (Value operand : op->getOperands()) {
+      auto found = hidden.find(operand);
+      operands.push_back(found == hidden.end() ? dist::replicated(nn::shapeOf(operand).vec()) : found->second);
+      if (turn != Turn::None && llvm::is_contained(dist::cutAxes(operands.back()), rowAxis(turn)))
+        operands.back() = dist::replicated(nn::shapeOf(operand).vec());
+    }
+    dist::OpSharding sharding = dist::inferFromOperands(rule, operands, program.mesh);
+    for (OpResult result : op->getResults())
+      if (dist::Sharding parts = sharding.result(result.getResultNumber(), program.mesh); !dist::cutAxes(parts).empty())
+        hidden[result] = parts;
+  }
+
+  void cutHidden(Value value) {
+    auto found = hidden.find(value);
+    if (found == hidden.end())
+      return;
+    for (auto [dim, subs] : llvm::enumerate(found->second.dims)) {
+      int64_t inner = 1;
+      for (const dist::SubDim &sub : llvm::reverse(subs)) {
+        cut(value, unsigned(dim), {inner, sub.size}, sub.axes);
+        inner *= sub.size;
+      }
+    }
   }
 
   // ---- weights ----------------------------------------------------------------------------------
@@ -133,9 +163,12 @@ struct ThreeDimensional {
       ofN = *known;
     else
       cutWeight(weight, {ofK, ofN});
+    if (product.resultN) {
+      dist::Sharding parts = dist::replicated(nn::shapeOf(product.op->getResult(0)).vec());
+      cutPiece(parts.dims[*product.resultN], {*product.resultN, ofN.piece, ofN.axes});
+      hidden[product.op->getResult(0)] = parts;
+    }
     cutRows(product.op, {});
-    if (product.resultN)
-      cut(product.op->getResult(0), *product.resultN, ofN.piece, ofN.axes);
     leaveRowsToReaders(product.op, to);
     return to;
   }
@@ -160,11 +193,12 @@ struct ThreeDimensional {
       if (bySum)
         tables.push_back(lookup);
     }
-    if (bySum) {
-      cutRows(lookup.op, {});
+    hidden[lookup.table] = dist::replicated(nn::shapeOf(lookup.table).vec());
+    cutPiece(hidden[lookup.table].dims[width], {width, allOf(lookup.table, width), several({z})});
+    followHidden(lookup.op, cast<ShardingRuleOpInterface>(lookup.op).getShardingRule(), Turn::Stream);
+    cutRows(lookup.op, bySum ? ArrayRef<std::string>() : ArrayRef(y));
+    if (bySum)
       leaveRowsToReaders(lookup.op, Turn::Stream);
-    } else
-      cutRows(lookup.op, y);
     return Turn::Stream;
   }
 
@@ -175,7 +209,7 @@ struct ThreeDimensional {
         if (nn::shapeOf(result) == nn::shapeOf(lookup.table))
           for (auto [dim, factors] : llvm::enumerate(rule.results[result.getResultNumber()]))
             if (factors.size() == 1 && dim == lookup.dim && rule.factors[factors[0]].isIndex)
-              cuts[result] = {{unsigned(dim), allOf(result, unsigned(dim)), several({y})}};
+              cut(result, unsigned(dim), allOf(result, unsigned(dim)), {y});
   }
 
   /// Products of two activations sum over heads' elements, and those for a weight's gradient over rows.
@@ -191,24 +225,33 @@ struct ThreeDimensional {
     return found;
   }
 
-  static bool mixesPositions(const ShardingRule &rule) {
-    return llvm::any_of(rule.factors, [](const ShardingFactor &factor) { return factor.isSequence; });
+  /// Attention follows its queries, unless these share a sequence: then it is seeded, or its readers could take the heads instead.
+  bool isLeftOpen(const ShardingRule &rule, Turn turn) const {
+    std::vector<std::string> axes = batchAxes;
+    axes.push_back(rowAxis(turn));
+    return llvm::any_of(rule.factors, [](const ShardingFactor &factor) { return factor.isSequence; }) &&
+           llvm::all_of(rows.axesFor(axes).positions, [&](const std::string &axis) { return program.mesh.hasRole(axis, dist::AxisRole::Sequence); });
   }
 
   void visit(Operation *op, const ShardingRule &rule) {
     Turn turn;
-    if (std::optional<WeightMatmul> product = matchWeightMatmul(op, program.dependences); product && nn::isProduct(op))
+    if (std::optional<WeightMatmul> product = matchWeightMatmul(op, program.dependences); product && nn::isProduct(op)) {
       turn = visitProduct(*product);
-    else if (std::optional<WeightLookup> lookup = matchWeightLookup(op, program.dependences))
+    } else if (std::optional<WeightLookup> lookup = matchWeightLookup(op, program.dependences)) {
       turn = visitLookup(*lookup);
-    else {
+    } else {
       turn = commonTurn(op);
-      if (turn != Turn::None && !mixesPositions(rule)) // attention follows its queries
+      followHidden(op, rule, turn);
+      if (turn != Turn::None && !isLeftOpen(rule, turn))
         cutRows(op, rowAxis(turn));
       cutTableGradient(op, rule);
     }
-    for (Value result : op->getResults())
+    const bool isSeeded = turn != Turn::None ? !isLeftOpen(rule, turn) : accessOf(op) == Access::Product;
+    for (Value result : op->getResults()) {
       turns[result] = turn;
+      if (isSeeded)
+        cutHidden(result);
+    }
   }
 
   std::vector<LayoutSeed> find() && {
@@ -222,14 +265,10 @@ struct ThreeDimensional {
       if (!(cut.piece == allOf(cut.product.op->getOperand(cut.product.weight), dim)))
         parts.try_emplace(cut.product.op, cut);
     }
-    // 2. Rows of all activations, weights, and the hidden dim of products.
+    // 2. Rows and hidden dims of all activations, and weights.
     for (Operation &op : function.front())
       if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
         visit(&op, ruled.getShardingRule());
-    // 3. The hidden dim of norms.
-    for (RowInParts row : rowsInParts(program, [&](Operation *product) { return parts.contains(product); }))
-      if (Turn turn = turnOf(row.result); turn != Turn::None)
-        cut(row.result, row.dim, allOf(row.result, row.dim), {hiddenAxis(turn)});
     std::vector<LayoutSeed> seeds;
     for (auto &[value, wanted] : cuts)
       if (!wanted.empty())
