@@ -33,6 +33,7 @@ struct ThreeDimensional {
   llvm::DenseMap<Value, Turn> turns;
   llvm::DenseMap<Value, dist::Sharding> hidden; ///< the hidden dims of activations, where y or z cuts some
   llvm::MapVector<Value, SmallVector<DimCut, 2>> cuts;
+  llvm::DenseSet<Value> sums; ///< products' and lookups' results, and what is added up of such alone: partial over an axis
   std::vector<LayoutSeed> ofReaders;
   llvm::DenseMap<Value, SmallVector<DimCut, 2>> used; ///< weights and their parameters, as products have them
   SmallVector<WeightLookup> tables; ///< the first lookup of each that is cut by rows of the table
@@ -168,13 +169,14 @@ struct ThreeDimensional {
       cutPiece(parts.dims[*product.resultN], {*product.resultN, ofN.piece, ofN.axes});
       hidden[product.op->getResult(0)] = parts;
     }
-    cutRows(product.op, {});
     leaveRowsToReaders(product.op, to);
     return to;
   }
 
-  /// Readers that cut no rows of their own (sums over rows, the return) take those of the others.
+  /// A partial sum has the rows that all of its ranks share. Readers share them out, sums over rows and the return, too.
   void leaveRowsToReaders(Operation *op, Turn turn) {
+    sums.insert(op->getResult(0));
+    cutRows(op, {});
     std::vector<std::string> axes = batchAxes;
     axes.push_back(rowAxis(turn));
     if (SmallVector<DimCut, 2> wanted = rows.cuts(op->getResult(0), axes); !wanted.empty())
@@ -196,9 +198,10 @@ struct ThreeDimensional {
     hidden[lookup.table] = dist::replicated(nn::shapeOf(lookup.table).vec());
     cutPiece(hidden[lookup.table].dims[width], {width, allOf(lookup.table, width), several({z})});
     followHidden(lookup.op, cast<ShardingRuleOpInterface>(lookup.op).getShardingRule(), Turn::Stream);
-    cutRows(lookup.op, bySum ? ArrayRef<std::string>() : ArrayRef(y));
     if (bySum)
       leaveRowsToReaders(lookup.op, Turn::Stream);
+    else
+      cutRows(lookup.op, y);
     return Turn::Stream;
   }
 
@@ -225,6 +228,12 @@ struct ThreeDimensional {
     return found;
   }
 
+  /// Whether an op adds up products alone, as gradients of one activation: one reduce-scatter serves all.
+  bool addsSums(Operation *op, const ShardingRule &rule) const {
+    return rule.linear.kind == LinearClause::Sum && op->getNumOperands() > 1 && rule.linear.operands.size() == op->getNumOperands() &&
+           llvm::all_of(op->getOperands(), [&](Value operand) { return sums.contains(operand); });
+  }
+
   /// Attention follows its queries, unless these share a sequence: then it is seeded, or its readers could take the heads instead.
   bool isLeftOpen(const ShardingRule &rule, Turn turn) const {
     std::vector<std::string> axes = batchAxes;
@@ -242,7 +251,9 @@ struct ThreeDimensional {
     } else {
       turn = commonTurn(op);
       followHidden(op, rule, turn);
-      if (turn != Turn::None && !isLeftOpen(rule, turn))
+      if (turn != Turn::None && addsSums(op, rule))
+        leaveRowsToReaders(op, turn);
+      else if (turn != Turn::None && !isLeftOpen(rule, turn))
         cutRows(op, rowAxis(turn));
       cutTableGradient(op, rule);
     }
