@@ -56,7 +56,7 @@ public:
         const bool isLast = step == ranks - 1 && &piece == &pieces.back();
         SmallVector<Type> types = {isLast ? type : withElement(type, wide)};
         if (!isLast || trains)
-          types.push_back(columnType(type, wide));
+          types.push_back(numbersType(type, wide, 2));
         auto part = partOf(op, types, now, piece, step);
         if (isLast)
           setValueIds(part, valueIdsOf(op));
@@ -76,7 +76,7 @@ public:
     // 1. What is of all keys: the log_sum, and of each query the sum of its result's gradient times the result.
     Value result = converted(fill(forward.result), wide), gradient = converted(op.getGradient(), wide), logSum = fill(forward.logSum);
     Value product = typed(nn::MulOp::create(builder, loc, gradient, result), withElement(nn::tensorType(result), wide));
-    Value sums = typed(nn::ReduceOp::create(builder, loc, ReduceKind::Sum, product, {3}), columnType(nn::tensorType(result), wide));
+    Value sums = typed(nn::ReduceOp::create(builder, loc, ReduceKind::Sum, product, {3}), numbersType(nn::tensorType(result), wide, 1));
     // 2. A block after the other. Gradients of the first one's keys are at home already.
     block = {fill(keys.getOperand()), fill(values.getOperand())};
     std::array<Value, 2> own, moving;
@@ -132,12 +132,12 @@ private:
   static RankedTensorType withElement(RankedTensorType type, Type element) {
     return RankedTensorType::get(type.getShape(), element, type.getEncoding());
   }
-  /// A number for each query.
-  static RankedTensorType columnType(RankedTensorType type, Type element) {
+  /// `numbers` for each query.
+  static RankedTensorType numbersType(RankedTensorType type, Type element, int64_t numbers) {
     Sharding sharding = shardingAttrOf(type).getValue();
     SmallVector<int64_t> shape(type.getShape());
-    sharding.dims.back().clear();
-    shape.back() = 1;
+    sharding.dims.back() = numbers == 1 ? DimSharding() : DimSharding{{numbers, {}}};
+    shape.back() = numbers;
     return dist::withSharding(RankedTensorType::get(shape, element), sharding);
   }
   /// Of a tensor of keys: what every rank has is its own, so nothing cuts it over the ring, nor is it a term of a sum there.

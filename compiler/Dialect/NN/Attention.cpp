@@ -6,7 +6,7 @@
 namespace hpc::nn {
 
 ShardingRule AttentionOp::getShardingRule() {
-  return buildRule(attentionRuleText(*this, "b(gr)qD,bgKD,bgKx", getLogSum() ? "->b(gr)qx,b(gr)qx" : "->b(gr)qx"), *this);
+  return buildRule(attentionRuleText(*this, "b(gr)qD,bgKD,bgKx", getLogSum() ? "->b(gr)qx,b(gr)qS" : "->b(gr)qx"), *this);
 }
 
 Operation *AttentionOp::localize(OpBuilder &builder, ValueRange operands, TypeRange resultTypes, ValueRange offsets) {
@@ -40,7 +40,7 @@ LogicalResult AttentionOp::verify() {
     return failure();
   ArrayRef<int64_t> ofQueries[] = {result, {}};
   SmallVector<int64_t> column(query);
-  column[3] = 1;
+  column[3] = 2;
   ofQueries[1] = column;
   SmallVector<Value> carried(getCarried());
   if (carried.size() != 0 && carried.size() != 2)
@@ -58,19 +58,21 @@ LogicalResult AttentionOp::verify() {
 static SmallVector<Value> decomposePart(AttentionOp op, AttentionParts &parts) {
   OpBuilder &builder = parts.builder;
   Location loc = parts.loc;
-  Value scores = parts.maskedScores(), lowest = parts.number(-std::numeric_limits<double>::infinity());
+  Value scores = parts.maskedScores();
   int64_t last = int64_t(shapeOf(scores).size()) - 1;
-  Value top = ReduceOp::create(builder, loc, ReduceKind::Max, scores, {last}), before;
+  Value top = ReduceOp::create(builder, loc, ReduceKind::Max, scores, {last}), topBefore, totalBefore;
   if (!op.getCarried().empty()) {
-    before = parts.likeQuery(op.getCarried()[1]);
-    top = MaxOp::create(builder, loc, top, before);
+    topBefore = parts.columnOf(op.getCarried()[1], 0);
+    totalBefore = parts.columnOf(op.getCarried()[1], 1);
+    top = MaxOp::create(builder, loc, top, topBefore);
   }
   Value weights = parts.exponentials(scores, top);
   Value total = ReduceOp::create(builder, loc, ReduceKind::Sum, weights, {last});
   Value sum = parts.product(parts.converted(parts.dropped(weights), parts.narrow), parts.value, false, false, parts.wide);
-  if (before) {
-    Value share = parts.exponentials(before, top), isNothing = CompareOp::create(builder, loc, ComparePredicate::eq, before, lowest);
+  if (totalBefore) {
+    Value isNothing = CompareOp::create(builder, loc, ComparePredicate::eq, totalBefore, parts.number(0));
     Value carried = SelectOp::create(builder, loc, isNothing, parts.number(0), parts.likeQuery(op.getCarried()[0]));
+    Value share = MulOp::create(builder, loc, totalBefore, parts.exponentials(topBefore, top));
     total = AddOp::create(builder, loc, total, share);
     sum = AddOp::create(builder, loc, sum, MulOp::create(builder, loc, carried, share));
   }
@@ -80,7 +82,9 @@ static SmallVector<Value> decomposePart(AttentionOp op, AttentionParts &parts) {
   result = parts.converted(result, tensorType(op.getResult()).getElementType());
   SmallVector<Value> results = {parts.reshaped(result, shapeOf(op.getResult()))};
   if (op.getLogSum()) {
-    Value logSum = AddOp::create(builder, loc, parts.finite(top), LogOp::create(builder, loc, total));
+    SmallVector<int64_t> shape(shapeOf(top));
+    shape.back() = 2;
+    Value logSum = ConcatOp::create(builder, loc, RankedTensorType::get(shape, parts.wide), ValueRange{top, total}, last);
     results.push_back(parts.reshaped(logSum, shapeOf(op.getLogSum())));
   }
   return results;

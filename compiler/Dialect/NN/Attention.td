@@ -21,9 +21,10 @@ def NN_AttentionOp : NN_Attention<"attention", [NN_Differentiable]> {
     `dropout`: after the softmax a weight is 0 with probability `rate`, else divided by 1 - rate, as nn.dropout at `site` would have it of the [b, g, r, q, k]
     weights: `random` is step and seed, and on a rank's part an offset for each of `offset_dims` of `global_shape`, which speak of those five dims.
 
-    Part of the keys: with `log_sum` the op also gives, for each query, the logarithm of the sum of its exponentials, [b, h, q, 1]: -inf where it sees nothing. `carried` is the
-    result and the log_sum of an attention of the same queries with other keys, which then count here, too: the result is that of all keys together
-    (Dao et al. 2022, FlashAttention, section 3.1). A carried result whose log_sum is -inf is not read.
+    Part of the keys: with `log_sum` the op also gives, for each query, the logarithm of the sum of its exponentials, [b, h, q, 2]: the largest score, and the sum of exponentials
+    below it, two numbers as one would lose the sum in the size of the scores. A query that sees nothing has -inf and 0. `carried` is the result and the log_sum of an
+    attention of the same queries with other keys, which then count here, too: the result is that of all keys together (Dao et al. 2022, FlashAttention, section 3.1).
+    Where its sum is 0 a carried result is not read.
 
         %o = nn.attention %q, %k, %v query_start %s : tensor<i64> {scale = 0.5 : f64, causal_offset = 0 : i64}
             : tensor<2x4x3x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x8xf32> -> tensor<2x4x3x8xf32>
@@ -60,7 +61,7 @@ def NN_AttentionGradOp : NN_Attention<"attention_grad", []> {
 
         %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %dout {scale = 0.5 : f64} : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>
 
-    Part of the keys: `whole` is of an attention of all of them: its log_sum, and the sums over x of its result times `gradient`, both [b, h, q, 1]. Then the gradient of
+    Part of the keys: `whole` is of an attention of all of them: its log_sum, and the sums over x of its result times `gradient`, [b, h, q, 1]. Then the gradient of
     the query is the part that these keys make of it, and those of key and value are complete.
 
     Rule `b(gr)qd,bgkd,bgkx,b(gr)qx->b(gr)qd,bgkd,bgkx`, cut as nn.attention is; linear in the result's gradient. `whole_sums` (hpc-exact-sums sets it): no layout

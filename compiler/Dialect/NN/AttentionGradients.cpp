@@ -31,7 +31,7 @@ static AttentionGradients gradientsOf(AttentionParts &parts, AttentionOperands o
   Location loc = parts.loc;
   Type narrow = parts.narrow, wide = parts.wide;
   gradient = parts.likeQuery(parts.converted(gradient, narrow));
-  Value weights = whole.empty() ? parts.probabilitiesForGradient() : parts.probabilitiesOfPart(parts.likeQuery(whole[0]));
+  Value weights = whole.empty() ? parts.probabilitiesForGradient() : parts.probabilitiesOfPart(whole[0]);
   Value kept = parts.converted(parts.dropped(weights), narrow);
   Value value = parts.product(kept, gradient, /*transposeLhs=*/true, false, types.value);
   Value ofWeights = parts.dropped(parts.product(gradient, parts.value, false, /*transposeRhs=*/true, wide));
@@ -126,12 +126,13 @@ LogicalResult AttentionGradOp::verify() {
   if (!isOneType || !isa<FloatType>(element) ||
       llvm::any_of(getResults(), [](Value result) { return !isa<FloatType>(tensorType(result).getElementType()); }))
     return emitOpError("(C4) query, key, value and gradient need one float type, the results float types");
-  SmallVector<int64_t> column(query);
-  column[3] = 1;
+  SmallVector<int64_t> logSum(query), sums(query);
+  logSum[3] = 2;
+  sums[3] = 1;
   if (getWhole().size() != 0 && getWhole().size() != 2)
     return emitOpError("(C8) `whole` is a log_sum and sums of rows, got ") << getWhole().size() << " values";
-  for (Value value : getWhole())
-    if (failed(verifyOfQueries(*this, value, column, element)))
+  for (auto [value, shape] : llvm::zip(getWhole(), ArrayRef({ArrayRef(logSum), ArrayRef(sums)})))
+    if (failed(verifyOfQueries(*this, value, shape, element)))
       return failure();
   return success();
 }

@@ -193,8 +193,18 @@ Value AttentionParts::probabilitiesForGradient() {
   return SelectOp::create(builder, loc, unseen, number(0), SoftmaxOp::create(builder, loc, scores));
 }
 
+Value AttentionParts::columnOf(Value logSum, int64_t which) {
+  logSum = likeQuery(logSum);
+  SmallVector<int64_t> shape(shapeOf(logSum)), starts(shape.size(), 0), steps(shape.size(), 1);
+  shape.back() = 1;
+  starts.back() = which;
+  return SliceOp::create(builder, loc, RankedTensorType::get(shape, wide), logSum, starts, steps);
+}
+
 Value AttentionParts::probabilitiesOfPart(Value logSum) {
-  Value weights = exponentials(maskedScores(), logSum);
+  Value total = columnOf(logSum, 1), unseen = CompareOp::create(builder, loc, ComparePredicate::eq, total, number(0));
+  Value weights = DivOp::create(builder, loc, exponentials(maskedScores(), columnOf(logSum, 0)), total);
+  weights = SelectOp::create(builder, loc, unseen, number(0), weights);
   return mask.guarded ? Value(SelectOp::create(builder, loc, IsNanOp::create(builder, loc, weights), number(0), weights)) : weights;
 }
 

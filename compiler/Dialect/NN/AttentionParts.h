@@ -25,8 +25,8 @@ template <typename Op> AttentionMask maskOf(Op op) {
 }
 
 /// The terms of what an attention has of keys that are not its own.
-inline StringRef ofKeysElsewhere(AttentionOp op) { return op.getCarried().empty() ? "" : ",b(gr)qx,b(gr)qx"; }
-inline StringRef ofKeysElsewhere(AttentionGradOp op) { return op.getWhole().empty() ? "" : ",b(gr)qx,b(gr)qx"; }
+inline StringRef ofKeysElsewhere(AttentionOp op) { return op.getCarried().empty() ? "" : ",b(gr)qx,b(gr)qS"; }
+inline StringRef ofKeysElsewhere(AttentionGradOp op) { return op.getWhole().empty() ? "" : ",b(gr)qS,b(gr)qx"; }
 
 /// The sharding rule of an attention: one term for each operand, then `results` and clauses. Queries may be cut while keys
 /// are whole.
@@ -77,8 +77,10 @@ struct AttentionParts {
   /// exp(scores - shift), where a shift of -inf counts as 0: a query that sees nothing has exponentials of 0.
   Value exponentials(Value scores, Value shift);
   Value finite(Value shift);
-  /// Likewise where `logSum`, beside the scores, is of all keys, of which these are a part.
+  /// Likewise where `logSum` is of all keys, of which these are a part.
   Value probabilitiesOfPart(Value logSum);
+  /// The largest score (0) or the sum (1) of a log_sum, as a column beside the scores.
+  Value columnOf(Value logSum, int64_t which);
   /// Of probabilities or of their gradient: what is dropped is 0, what is kept is scaled. As it is without dropout.
   Value dropped(Value weights);
   /// A tensor of the query's shape (but for its last dim), grouped as the query is.

@@ -44,17 +44,16 @@ struct Forward {
     finish(states, batch, head, firstQuery, firstColumn);
   }
 
-  /// Goes on from the result of other keys: their largest score, as it were, is their log_sum, with a sum of 1.
+  /// Goes on from the result of other keys.
   void startFromOthers(States &states, Value batch, Value head, Value firstQuery, int64_t firstColumn) {
     const DeviceMatrices &result = a.elsewhere[0], &logSum = a.elsewhere[1];
     Value query = t.least(t.add(firstQuery, t.row()), t.number(a.queries - 1)), zero = s.constant(t.wide, 0);
-    states[0] = t.load(logSum, t.baseOf(logSum, batch, head), query, t.number(0));
-    Value isNothing = s.compare(arith::CmpFPredicate::OEQ, states[0], s.constant(t.wide, -INFINITY));
-    states[1] = s.select(isNothing, zero, s.constant(t.wide, 1));
-    Value base = t.baseOf(result, batch, head);
+    for (int64_t i = 0; i < 2; ++i)
+      states[size_t(i)] = t.load(logSum, t.baseOf(logSum, batch, head), query, t.number(i));
+    Value isNothing = s.compare(arith::CmpFPredicate::OEQ, states[1], zero), base = t.baseOf(result, batch, head);
     for (auto [u, sum] : llvm::enumerate(MutableArrayRef(states).drop_front(2))) {
       Value column = t.least(t.add(t.column(), firstColumn + int64_t(u) * DeviceTiles::threadsOfRow), t.number(result.columns - 1));
-      sum = s.select(isNothing, zero, t.load(result, base, query, column));
+      sum = s.select(isNothing, zero, s.mul(t.load(result, base, query, column), states[1]));
     }
   }
 
@@ -82,10 +81,9 @@ struct Forward {
   }
 
   void storeLogSum(ArrayRef<Value> states, Value batch, Value head, Value query) {
-    Value isNothing = s.compare(arith::CmpFPredicate::OEQ, states[1], s.constant(t.wide, 0));
-    Value sum = s.add(finiteBase(s, states[0]), s.make<math::LogOp>(states[1]));
     const DeviceMatrices &to = a.results[1];
-    t.store(to, t.baseOf(to, batch, head), query, t.number(0), s.select(isNothing, s.constant(t.wide, -INFINITY), sum));
+    for (int64_t i = 0; i < 2; ++i)
+      t.store(to, t.baseOf(to, batch, head), query, t.number(i), states[size_t(i)]);
   }
 
   void finish(ArrayRef<Value> states, Value batch, Value head, Value firstQuery, int64_t firstColumn) {

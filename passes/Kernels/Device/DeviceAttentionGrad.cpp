@@ -61,12 +61,12 @@ struct Backward {
   }
   /// Where the keys are a part: of all of them.
   RowFacts factsOfAllKeys(Value head) {
-    auto numberOf = [&](const DeviceMatrices &m) {
-      return t.load(m, t.baseOf(m, batch, head), t.least(query(), t.number(a.queries - 1)), t.number(0));
+    auto numberOf = [&](const DeviceMatrices &m, int64_t column) {
+      return t.load(m, t.baseOf(m, batch, head), t.least(query(), t.number(a.queries - 1)), t.number(column));
     };
-    Value logSum = numberOf(a.elsewhere[0]), lowest = s.constant(t.wide, -INFINITY), one = s.constant(t.wide, 1);
-    Value isSeen = s.compare(a.guarded ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::UNE, logSum, lowest);
-    return {finiteBase(s, logSum), s.select(isSeen, one, zero), numberOf(a.elsewhere[1])};
+    Value top = numberOf(a.elsewhere[0], 0), total = numberOf(a.elsewhere[0], 1);
+    Value isSeen = s.compare(a.guarded ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::UNE, total, zero);
+    return {finiteBase(s, top), s.select(isSeen, s.divReal(s.constant(t.wide, 1), total), zero), numberOf(a.elsewhere[1], 0)};
   }
   RowFacts sumFacts(DeviceScores &scores) {
     States states = t.loop(t.number(0), scores.keysEnd(queries.first), tileRows,

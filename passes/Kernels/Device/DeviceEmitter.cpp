@@ -145,10 +145,10 @@ struct DeviceBody : BodyEmitter {
     int64_t rows[] = {found.queries, found.keys, found.keys}, columns[] = {found.depth, found.depth, found.width};
     if (!found.isGradient()) {
       columns[0] = found.width;
-      std::tie(rows[1], columns[1]) = std::pair(found.queries, 1); // log_sum
+      std::tie(rows[1], columns[1]) = std::pair(found.queries, 2); // log_sum
     }
     for (auto [i, tensor] : llvm::enumerate(found.elsewhere))
-      attention.elsewhere.push_back(matricesOf(tensor, operands, found.queries, i == 0 && !found.isGradient() ? found.width : 1));
+      attention.elsewhere.push_back(matricesOf(tensor, operands, found.queries, found.isGradient() ? (i == 0 ? 2 : 1) : (i == 0 ? found.width : 2)));
     for (auto [i, result] : llvm::enumerate(found.results))
       attention.results.push_back(matricesOf(result, outputs, rows[i], columns[i]));
     DeviceTiles tiles(registers.builder, registers.loc, nest, attention.wide);

@@ -24,7 +24,7 @@ struct ForwardEmitter {
   IndexBuilder &indices;
   ScalarBuilder &s;
   VectorRows query, products, sums, numbers; ///< numbers: the largest score so far, then the sum of exponentials
-  VectorRows logSum; ///< of a part of the keys: a row
+  VectorRows logSum; ///< of a part of the keys: as `numbers`
   Value keyMemory, valueMemory;
 
   ForwardEmitter(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, VectorUnit unit)
@@ -36,7 +36,7 @@ struct ForwardEmitter {
     sums = tile.channelRows(region.width);
     numbers = vectors.scratchRows(2, columns);
     if (region.isPart())
-      logSum = tile.channelRows(1);
+      logSum = tile.channelRows(2);
     keyMemory = tile.scalarsMemory(&AttentionKeys::key, region.depth);
     valueMemory = tile.valuesMemory();
   }
@@ -53,21 +53,23 @@ struct ForwardEmitter {
     });
   }
 
-  /// Goes on from the result of other keys: their largest score, as it were, is their log_sum, with a sum of 1.
+  /// Goes on from the result of other keys.
   void startFromOthers() {
     tile.loadTransposed(region.elsewhere[0], region.width, sums);
-    tile.loadTransposed(region.elsewhere[1], 1, logSum);
-    Value zero = vectors.constant(0), one = vectors.constant(1), lowest = vectors.constant(-std::numeric_limits<double>::infinity());
-    SmallVector<Value> isNothing;
+    tile.loadTransposed(region.elsewhere[1], 2, logSum);
+    Value zero = vectors.constant(0);
+    SmallVector<Value> totals, isNothing;
     for (int64_t column = 0; column < tile.columns(); ++column) {
-      Value before = vectors.load(logSum, 0, column);
-      isNothing.push_back(s.compare(arith::CmpFPredicate::OEQ, before, lowest));
-      vectors.store(before, numbers, 0, column);
-      vectors.store(s.select(isNothing.back(), zero, one), numbers, 1, column);
+      vectors.store(vectors.load(logSum, 0, column), numbers, 0, column);
+      totals.push_back(vectors.load(logSum, 1, column));
+      vectors.store(totals.back(), numbers, 1, column);
+      isNothing.push_back(s.compare(arith::CmpFPredicate::OEQ, totals.back(), zero));
     }
     vectors.loop(region.width, [&](const IndexExpr &channel) {
-      for (int64_t column = 0; column < tile.columns(); ++column)
-        vectors.store(s.select(isNothing[size_t(column)], zero, vectors.load(sums, channel, column)), sums, channel, column);
+      for (int64_t column = 0; column < tile.columns(); ++column) {
+        Value sum = s.mul(vectors.load(sums, channel, column), totals[size_t(column)]);
+        vectors.store(s.select(isNothing[size_t(column)], zero, sum), sums, channel, column);
+      }
     });
   }
 
@@ -125,13 +127,10 @@ struct ForwardEmitter {
   }
 
   void storeLogSum(Value output) {
-    Value zero = vectors.constant(0), lowest = vectors.constant(-std::numeric_limits<double>::infinity());
-    for (int64_t column = 0; column < tile.columns(); ++column) {
-      Value total = vectors.load(numbers, 1, column), top = tile.shiftOf(vectors.load(numbers, 0, column));
-      Value sum = s.add(top, s.make<math::LogOp>(total));
-      vectors.store(s.select(s.compare(arith::CmpFPredicate::OEQ, total, zero), lowest, sum), logSum, 0, column);
-    }
-    tile.storeTransposed(logSum, 1, region.results[1], output);
+    for (int64_t row = 0; row < 2; ++row)
+      for (int64_t column = 0; column < tile.columns(); ++column)
+        vectors.store(vectors.load(numbers, row, column), logSum, row, column);
+    tile.storeTransposed(logSum, 2, region.results[1], output);
   }
 
   void finish(Value output) {

@@ -31,7 +31,7 @@ struct GradEmitter {
   VectorRows queryRows, gradientRows; ///< memory for the same as rows
   VectorRows products, ofWeights;     ///< of a block of keys: q k^T, later dS; dout v^T
   VectorRows queryGradient, keyGradients, valueGradients;
-  VectorRows number;     ///< of a part of the keys: a row
+  VectorRows ofAllKeys;  ///< of a part of the keys: numbers of a query, transposed
   VectorRows statistics; ///< row block * numStatistics + which
   Value keyMemory, valueMemory;
 
@@ -54,7 +54,7 @@ struct GradEmitter {
     keyGradients = vectors.scratchRows(keysOfSection + maxTileRows, queryRows.columns);
     valueGradients = vectors.scratchRows(keysOfSection + maxTileRows, gradientRows.columns);
     if (region.isPart())
-      number = tile.channelRows(1);
+      ofAllKeys = tile.channelRows(2);
     statistics = vectors.scratchRows(countQueryBlocks(region) * numStatistics, columns);
     keyMemory = tile.scalarsMemory(&AttentionKeys::key, region.depth);
     valueMemory = tile.scalarsMemory(&AttentionKeys::value, region.width);
@@ -97,16 +97,17 @@ struct GradEmitter {
 
   /// Statistics of all keys, where those of the region are a part of them.
   void loadStatistics(const IndexExpr &block) {
-    Value zero = vectors.constant(0), one = vectors.constant(1), lowest = vectors.constant(-std::numeric_limits<double>::infinity());
-    tile.loadTransposed(region.elsewhere[0], 1, number);
+    Value zero = vectors.constant(0), one = vectors.constant(1);
+    tile.loadTransposed(region.elsewhere[0], 2, ofAllKeys);
     for (int64_t column = 0; column < columns(); ++column) {
-      Value logSum = vectors.load(number, 0, column), isNothing = s.compare(arith::CmpFPredicate::OEQ, logSum, lowest);
-      vectors.store(tile.shiftOf(logSum), statistics, statistic(block, Shift), column);
-      vectors.store(s.select(isNothing, zero, one), statistics, statistic(block, Share), column);
+      Value total = vectors.load(ofAllKeys, 1, column);
+      Value isNothing = s.compare(region.guarded ? arith::CmpFPredicate::ULE : arith::CmpFPredicate::OEQ, total, zero);
+      vectors.store(tile.shiftOf(vectors.load(ofAllKeys, 0, column)), statistics, statistic(block, Shift), column);
+      vectors.store(s.select(isNothing, zero, s.divReal(one, total)), statistics, statistic(block, Share), column);
     }
-    tile.loadTransposed(region.elsewhere[1], 1, number);
+    tile.loadTransposed(region.elsewhere[1], 1, ofAllKeys);
     for (int64_t column = 0; column < columns(); ++column)
-      vectors.store(vectors.load(number, 0, column), statistics, statistic(block, Mean), column);
+      vectors.store(vectors.load(ofAllKeys, 0, column), statistics, statistic(block, Mean), column);
   }
 
   void findStatistics(const IndexExpr &block) {

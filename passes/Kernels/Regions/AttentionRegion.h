@@ -34,7 +34,7 @@ struct AttentionRegion {
   /// In the order of the keys, none empty unless there are no keys. A gradient has one, read without casts.
   SmallVector<AttentionKeys, 2> parts;
   /// Where the keys are a part of all, else none: the result of the others and its log_sum; of a gradient log_sum and sums of
-  /// rows of all. A log_sum and a sum have one channel.
+  /// rows of all. A log_sum has two channels, a sum one.
   SmallVector<AttentionTensor, 2> elsewhere;
   std::optional<AttentionTensor> gradient; ///< of the attention's result: nn.attention_grad alone
   SmallVector<AttentionTensor, 3> results; ///< in the order of the op's results

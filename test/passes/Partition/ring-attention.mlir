@@ -12,7 +12,7 @@ module attributes {dist.mesh = #dist.mesh<"cp=3:sequence">} {
 // CHECK: %[[K1:.*]] = dist.raw_permute %[[K]] {axis = "cp", cause = "a", shift = 1 : i64} {{.*}} -> tensor<2x4x3x8xf32, #dist.sharding<"[2, 4, 3, 8]">>
 // CHECK: %[[V1:.*]] = dist.raw_permute %[[V]]
 // CHECK: %[[S0:.*]] = dist.offset {dim = #dist.sharding<"[9@cp]">} : tensor<i64
-// CHECK: %[[O0:.*]], %[[L0:.*]] = nn.attention %[[Q]], %[[K]], %[[V]] query_start %[[START:.*]] : {{.*}} key_start %[[S0]] : {{.*}} {causal_offset = 0 : i64, scale = {{.*}}} : {{.*}} -> tensor<2x4x3x8xf32, {{.*}}>, tensor<2x4x3x1xf32, #dist.sharding<"[2, 4, 9@cp, 1]">>
+// CHECK: %[[O0:.*]], %[[L0:.*]] = nn.attention %[[Q]], %[[K]], %[[V]] query_start %[[START:.*]] : {{.*}} key_start %[[S0]] : {{.*}} {causal_offset = 0 : i64, scale = {{.*}}} : {{.*}} -> tensor<2x4x3x8xf32, {{.*}}>, tensor<2x4x3x2xf32, #dist.sharding<"[2, 4, 9@cp, 2]">>
 // CHECK: %[[K2:.*]] = dist.raw_permute %[[K1]]
 // CHECK: %[[V2:.*]] = dist.raw_permute %[[V1]]
 // CHECK: %[[S1:.*]] = dist.offset {dim = #dist.sharding<"[9@cp]">, shift = 1 : i64}

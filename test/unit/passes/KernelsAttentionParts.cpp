@@ -36,7 +36,7 @@ struct AttentionParts : KernelTest {
     const std::string q = shaped({c.batch, heads, c.queries, c.depth}, c.element), k = shaped({c.batch, c.groups, keys, c.depth}, c.element),
                       v = shaped({c.batch, c.groups, keys, c.width}, c.element), g = shaped({c.batch, heads, c.queries, c.width}, c.element),
                       o = shaped({c.batch, heads, c.queries, c.width}, result), s = shaped({c.batch, heads, c.queries, c.width}, wide),
-                      n = shaped({c.batch, heads, c.queries, 1}, wide), dq = shaped({c.batch, heads, c.queries, c.depth}, wide);
+                      n = shaped({c.batch, heads, c.queries, 1}, wide), l = shaped({c.batch, heads, c.queries, 2}, wide), dq = shaped({c.batch, heads, c.queries, c.depth}, wide);
     std::vector<Tensor> inputs = {typed(someFloats({c.batch, heads, c.queries, c.depth}), c.element), typed(someFloats({c.batch, c.groups, keys, c.depth}, 2), c.element),
                                   typed(someFloats({c.batch, c.groups, keys, c.width}, 3), c.element), typed(someFloats({c.batch, heads, c.queries, c.width}, 4), c.element)};
     std::string arguments = "%q: " + q + ", %k: " + k + ", %v: " + v + ", %g: " + g, drop, dropped, attributes = c.attributes;
@@ -78,9 +78,9 @@ struct AttentionParts : KernelTest {
       const std::string start = isCausal ? " key_start %first" + i + " : tensor<i64>" : "";
       const bool isLast = number + 1 == order.size();
       body += "%o" + i + ", %l" + i + " = nn.attention %q, %k" + i + ", %v" + i + random + start +
-              (number ? " carried %o" + std::to_string(order[number - 1]) + ", %l" + std::to_string(order[number - 1]) + " : " + s + ", " + n : "") + " {" + of + "} : " + q + ", " + kp + ", " + vp +
-              " -> " + (isLast ? o : s) + ", " + n + "\n";
-      gradients += "%d" + i + ":3 = nn.attention_grad %q, %k" + i + ", %v" + i + ", %g" + random + start + " whole %l" + std::to_string(order.back()) + ", %rows : " + n + ", " + n + " {" + of + "} : " + q + ", " +
+              (number ? " carried %o" + std::to_string(order[number - 1]) + ", %l" + std::to_string(order[number - 1]) + " : " + s + ", " + l : "") + " {" + of + "} : " + q + ", " + kp + ", " + vp +
+              " -> " + (isLast ? o : s) + ", " + l + "\n";
+      gradients += "%d" + i + ":3 = nn.attention_grad %q, %k" + i + ", %v" + i + ", %g" + random + start + " whole %l" + std::to_string(order.back()) + ", %rows : " + l + ", " + n + " {" + of + "} : " + q + ", " +
                    kp + ", " + vp + ", " + g + " -> " + dq + ", " + kp + ", " + vp + "\n";
       if (number == 0)
         sum = "%d" + i + "#0";
