@@ -31,8 +31,9 @@ void shareSums(func::FuncOp function) {
     if (isFirst)
       continue;
     numbers[result] = numberOf(entry->second);
-    if (accessOf(&op) != Access::Combine || dist::shardingOf(result).partial.empty())
-      continue;
+    bool isSum = accessOf(&op) == Access::Combine || accessOf(&op) == Access::Elementwise || isView(&op);
+    if (!isSum || dist::shardingOf(result).partial.empty())
+      continue; // elementwise: a mean, which divides the sum before it is complete
     // The value has one id: the one under which readers' program knows it.
     Operation *earlier = entry->second.getDefiningOp();
     if (!valueIdsOf(earlier).made)
