@@ -74,9 +74,9 @@ public:
     Type wide = wideType(op.getQuery());
     RankedTensorType type = nn::tensorType(op.getQueryGradient());
     // 1. What is of all keys: the log_sum, and of each query the sum of its result's gradient times the result.
-    Value result = converted(fill(forward.result), wide), gradient = converted(op.getGradient(), wide), logSum = fill(forward.logSum);
+    Value result = converted(forward.result, wide), gradient = converted(op.getGradient(), wide), logSum = fill(forward.logSum);
     Value product = typed(nn::MulOp::create(builder, loc, gradient, result), withElement(nn::tensorType(result), wide));
-    Value sums = typed(nn::ReduceOp::create(builder, loc, ReduceKind::Sum, product, {3}), numbersType(nn::tensorType(result), wide, 1));
+    Value sums = fill(typed(nn::ReduceOp::create(builder, loc, ReduceKind::Sum, product, {3}), numbersType(nn::tensorType(result), wide, 1)));
     // 2. A block after the other. Gradients of the first one's keys are at home already.
     block = {fill(keys.getOperand()), fill(values.getOperand())};
     std::array<Value, 2> own, moving;
