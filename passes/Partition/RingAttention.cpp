@@ -318,7 +318,7 @@ bool isGradientOf(nn::AttentionGradOp gradient, const Forward &forward, SharedKe
   return unfilled(gradient.getQuery()) == forward.query && keys.gather.getOperand() == forward.key && values.gather.getOperand() == forward.value &&
          gradient.getBias() == op.getBias() && gradient.getVisible() == op.getVisible() && gradient.getScale() == op.getScale() &&
          gradient.getCausalOffset() == op.getCausalOffset() && gradient.getGuarded() == op.getGuarded() &&
-         gradient.getQueryPositions() == op.getQueryPositions() && gradient.getHiddenAttr() == op.getHiddenAttr() && gradient.getSite() == op.getSite() &&
+         unfilled(gradient.getQueryPositions()) == unfilled(op.getQueryPositions()) && gradient.getHiddenAttr() == op.getHiddenAttr() && gradient.getSite() == op.getSite() &&
          llvm::equal(gradient.getKeyStart(), op.getKeyStart());
 }
 
