@@ -105,6 +105,8 @@ private:
   int64_t operandBytes(const Collective &collective) const {
     return collective.src.buffer == collective.dst.buffer ? 0 : ownBytes(collective.src);
   }
+  /// The last item at or after the collective that touches its operand: until then that lives anyway.
+  size_t endOfOperand(size_t at) const;
 
   plan::Plan &plan;
   Stage &stage;
@@ -217,17 +219,27 @@ size_t Overlap::earliest(size_t at) const {
   return at;
 }
 
+size_t Overlap::endOfOperand(size_t at) const {
+  const plan::Ref &operand = std::get<Collective>(items[at].instruction.action).src;
+  size_t last = at;
+  for (size_t i = at + 1; i < items.size(); ++i)
+    if (std::any_of(items[i].accesses.begin(), items[i].accesses.end(), [&](const BufferAccess &access) { return access.ref.buffer == operand.buffer; }))
+      last = i;
+  return last;
+}
+
 /// How far its wait may go down.
 Overlap::Way Overlap::latest(size_t at) const {
   const Item &item = items[at];
   const auto &collective = std::get<Collective>(item.instruction.action);
   const int64_t operand = operandBytes(collective), result = ownBytes(collective.dst);
+  const size_t lives = operand > 0 ? endOfOperand(at) : at;
   Way way{at + 1, std::nullopt};
   int started = 0;
   for (; way.end < items.size(); ++way.end) {
     const Item &next = items[way.end];
     const bool needsIt = meet(next.accesses, item.accesses);
-    if (next.live + operand + (way.follower ? result : 0) > most ||
+    if (next.live + (way.end > lives ? operand : 0) + (way.follower ? result : 0) > most ||
         (next.lane == item.lane && next.role != Role::Wait && ++started == mostUnderWay) ||
         (way.follower && (needsIt || meet(next.accesses, items[*way.follower].accesses))))
       break;
@@ -256,6 +268,7 @@ bool Overlap::overlap(size_t at) {
     return false;
   const auto &collective = std::get<Collective>(items[at].instruction.action);
   const int64_t operand = operandBytes(collective), result = ownBytes(collective.dst);
+  const size_t lives = operand > 0 ? endOfOperand(at) : at;
   Item post = items[at], wait = items[at];
   post.role = Role::Post;
   post.instruction.id = -1; // the result is there after the wait
@@ -263,7 +276,7 @@ bool Overlap::overlap(size_t at) {
   wait.instruction.action = plan::Wait{};
   std::vector<Item> between;
   for (size_t i = first; i < way.end; ++i) {
-    items[i].live += i < at ? result : operand + (way.follower && i > *way.follower ? result : 0);
+    items[i].live += i < at ? result : (i > lives ? operand : 0) + (way.follower && i > *way.follower ? result : 0);
     if (i != at && i != way.follower)
       between.push_back(std::move(items[i]));
   }
