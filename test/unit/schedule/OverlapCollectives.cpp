@@ -106,6 +106,27 @@ TEST(OverlapCollectives, MemoryIsTheLimit) {
   EXPECT_EQ(mostLive(step), before);
 }
 
+// A block of keys goes on to the next rank while it is read here: its bytes live anyway, so there is room even where the most lives.
+TEST(OverlapCollectives, ABlockMovesOnWhileItIsRead) {
+  StepPlan step(3, {ProgramKind::Forward});
+  int32_t block = step.buffer(Lifetime::Program, 100), sum = -1;
+  step.kernel(0, {}, {block}, Part::Forward);
+  for (int i = 0; i < 3; ++i) {
+    const int32_t next = i < 2 ? step.collective(0, CollectiveKind::Permute, block) : -1;
+    const int32_t more = step.buffer(Lifetime::Program, 10);
+    if (sum < 0)
+      step.kernel(0, {block}, {more}, Part::Forward);
+    else
+      step.kernel(0, {block, sum}, {more}, Part::Forward);
+    block = next;
+    sum = more;
+  }
+  const int64_t before = mostLive(step);
+  overlapCollectives(step.plan, 0, step.values);
+  EXPECT_EQ(textOf(step.of(0)), "k0 post(0) k1 wait(0) post(1) k2 wait(1) k3");
+  EXPECT_EQ(mostLive(step), before);
+}
+
 // A gradient leaves while the next are computed, and is added to its sum when it has come.
 TEST(OverlapCollectives, GradientsLeaveBesideWhatFollows) {
   StepPlan step(2, {ProgramKind::Forward});
