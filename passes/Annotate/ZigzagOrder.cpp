@@ -26,6 +26,12 @@ std::vector<int64_t> zigzagPositions(int64_t size, int64_t ranks) {
 namespace {
 using Place = SequenceDims::Place;
 
+/// The rows of an op: a factor of its rule, or some digits of one that has other dims, too (a batch of rows).
+struct Rows {
+  int factor;
+  Piece piece; ///< of the factor
+};
+
 struct Order {
   std::vector<int64_t> positions;
   Value toZigzag, toProgram; ///< of each row: the row of the other order
@@ -45,8 +51,8 @@ public:
     if (orders.empty())
       return false;
     for (Operation &op : body)
-      if (std::optional<int> factor = rowsOf(&op))
-        rows[&op] = *factor;
+      if (std::optional<Rows> found = rowsOf(&op))
+        rows.insert({&op, *found});
     for (Operation &op : llvm::reverse(body))
       if (leavesLater(&op))
         rows.erase(&op);
@@ -75,14 +81,14 @@ private:
       *value = nn::ConstantOp::create(builder, body.getParentOp()->getLoc(), DenseElementsAttr::get(type, ArrayRef(*numbers)));
   }
 
-  /// The factor of an op's rule that is the positions of its activations, if they may have any order; by results, else by operands.
-  std::optional<int> rowsOf(Operation *op) const {
+  /// The positions of an op's activations, if they may have any order; by results, else by operands.
+  std::optional<Rows> rowsOf(Operation *op) const {
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
     if (!ruled || op->getNumResults() == 0 || llvm::none_of(op->getResults(), [&](Value result) { return dependences.lookup(result).fromInputs; }))
       return std::nullopt;
     ShardingRule rule = ruled.getShardingRule();
     bool isPlaced = false;
-    std::optional<int> found;
+    std::optional<Rows> found;
     auto search = [&](auto values, const auto &allDims) {
       for (auto [value, dims] : llvm::zip(values, allDims)) {
         std::optional<Place> place = sequence.of(value);
@@ -91,20 +97,25 @@ private:
         isPlaced = true;
         if (sequence.isOfKeysAlone(value))
           continue;
-        for (int factor : dims[place->dim])
-          if (orders.count(rule.factors[factor].size) && SequenceDims::placeOf(rule, dims[place->dim], factor, place->dim).piece == place->piece)
-            found = factor;
+        for (int factor : dims[place->dim]) {
+          const Piece of = SequenceDims::placeOf(rule, dims[place->dim], factor, place->dim).piece, piece = place->piece;
+          if (orders.count(piece.size) && piece.inner % of.inner == 0 && of.inner * of.size % (piece.inner * piece.size) == 0)
+            found = Rows{factor, {piece.inner / of.inner, piece.size}};
+        }
       }
     };
     search(op->getResults(), rule.results);
     search(op->getOperands(), rule.operands);
-    return found && rule.factors[*found].canCut && (!rule.factors[*found].isIndex || countedDim(op, rule, *found)) ? found : std::nullopt;
+    if (!found || !rule.factors[found->factor].canCut || (rule.factors[found->factor].isIndex && !countedDim(op, rule, *found)))
+      return std::nullopt;
+    return found;
   }
 
   /// The dim of operand 0 whose rows an op counts and can be told.
-  static std::optional<unsigned> countedDim(Operation *op, const ShardingRule &rule, int factor) {
+  static std::optional<unsigned> countedDim(Operation *op, const ShardingRule &rule, const Rows &rows) {
     for (auto [dim, factors] : llvm::enumerate(rule.operands[0]))
-      if (factors.size() == 1 && factors[0] == factor && nn::takesRowPositions(op, unsigned(dim)))
+      if (factors.size() == 1 && factors[0] == rows.factor && rule.factors[rows.factor].size == rows.piece.size &&
+          nn::takesRowPositions(op, unsigned(dim)))
         return unsigned(dim);
     return std::nullopt;
   }
@@ -123,14 +134,16 @@ private:
       return elements;
     };
     auto isInZigzag = [&](Operation *user) { return rows.contains(user); };
-    return !rule.factors[found->second].isSequence && llvm::none_of(op->getUsers(), isInZigzag) &&
+    return !rule.factors[found->second.factor].isSequence && llvm::none_of(op->getUsers(), isInZigzag) &&
            elementsOf(op->getResults(), rule.results) >= std::max<int64_t>(elementsOf(op->getOperands(), rule.operands), 1);
   }
 
-  static std::optional<Place> placeIn(const ShardingRule &rule, ArrayRef<ShardingRule::DimFactors> dims, int factor) {
+  static std::optional<Place> placeIn(const ShardingRule &rule, ArrayRef<ShardingRule::DimFactors> dims, const Rows &rows) {
     for (auto [dim, factors] : llvm::enumerate(dims))
-      if (llvm::is_contained(factors, factor))
-        return SequenceDims::placeOf(rule, factors, factor, unsigned(dim));
+      if (llvm::is_contained(factors, rows.factor)) {
+        const int64_t inner = SequenceDims::placeOf(rule, factors, rows.factor, unsigned(dim)).piece.inner;
+        return Place{unsigned(dim), {inner * rows.piece.inner, rows.piece.size}};
+      }
     return std::nullopt;
   }
 
@@ -144,23 +157,37 @@ private:
           operand.set(inProgramOrder(operand.get(), /*isWhole=*/false));
       return;
     }
-    const int factor = found->second;
+    const Rows &ofOp = found->second;
     ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
     for (OpOperand &operand : op->getOpOperands())
-      if (std::optional<Place> wanted = placeIn(rule, rule.operands[operand.getOperandNumber()], factor))
+      if (std::optional<Place> wanted = placeIn(rule, rule.operands[operand.getOperandNumber()], ofOp))
         operand.set(inZigzag(operand.get(), *wanted));
       else if (placed.contains(operand.get())) // a rank's rows take all of its positions, as queries do of keys
         operand.set(inProgramOrder(operand.get(), /*isWhole=*/true));
-    if (rule.factors[factor].isIndex)
-      nn::setRowPositions(op, *countedDim(op, rule, factor), orders.find(rule.factors[factor].size)->second.toZigzag);
+    if (rule.factors[ofOp.factor].isIndex)
+      nn::setRowPositions(op, *countedDim(op, rule, ofOp), orders.find(ofOp.piece.size)->second.toZigzag);
     for (auto [result, dims] : llvm::zip(op->getResults(), rule.results))
-      if (std::optional<Place> place = placeIn(rule, dims, factor))
+      if (std::optional<Place> place = placeIn(rule, dims, ofOp))
         placed[result] = *place;
+  }
+
+  /// Whether a value is the same in all rows, as a number that is broadcast to them.
+  static bool isAlike(Value value, const Place &place) {
+    auto maker = dyn_cast_or_null<ShardingRuleOpInterface>(value.getDefiningOp());
+    if (!maker || maker->getNumOperands() == 0)
+      return false;
+    ShardingRule rule = maker.getShardingRule();
+    return llvm::all_of(rule.results[cast<OpResult>(value).getResultNumber()][place.dim], [&](int factor) {
+      auto has = [&](const auto &dims) { return llvm::any_of(dims, [&](const auto &factors) { return llvm::is_contained(factors, factor); }); };
+      return !rule.factors[factor].isIndex && llvm::none_of(rule.operands, has);
+    });
   }
 
   Value inZigzag(Value value, const Place &place) {
     auto own = placed.find(value);
     if (own == placed.end()) {
+      if (isAlike(value, place))
+        return value;
       // What an op of rows sums up over them is a term on each rank: it becomes pieces after its rows have changed places.
       Operation *maker = value.getDefiningOp();
       return gathered(value, place, &Order::toZigzag, maker && rows.contains(maker) ? Cut::None : Cut::Free);
@@ -230,7 +257,7 @@ private:
   const int64_t ranks;
   nn::Dependences dependences;
   std::map<int64_t, Order> orders;              ///< by the number of positions
-  llvm::DenseMap<Operation *, int> rows;        ///< ops in zigzag: the factor of their rules that is the rows
+  llvm::DenseMap<Operation *, Rows> rows;       ///< of the ops in zigzag
   llvm::DenseMap<Value, Place> placed;          ///< their results with rows
   std::map<std::tuple<void *, unsigned, int64_t, int64_t>, Gathered> others; ///< values in the other order, by value and place
 };
