@@ -1,9 +1,9 @@
 // RUN: hpc-opt %s --hpc-build-mesh="degrees=tp=6 layout=2d:2x3" --hpc-annotate-batch --hpc-annotate-tensor-parallel="layout=2d:2x3" | FileCheck %s
 // RUN: hpc-opt %s --hpc-build-mesh="degrees=tp=2 layout=2d:2x1" --hpc-annotate-batch --hpc-annotate-tensor-parallel="layout=2d:2x1" | FileCheck %s --check-prefix=ROWS
 
-// x cuts the batch and stored weights, y the columns of every product and the rows of norms. A table that is a head's weight has one layout for both: the head has no
-// seed of its own.
-// CHECK: #dist.mesh<"mb=1:time, dp=1:data, tp.x=2:data, tp.y=3:tensor">
+// x cuts the batch and stored weights, y the columns of every product and the rows of norms. A table that is a head's weight has one layout for both: the head sums
+// over y, and who reads its result cuts the vocabulary.
+// CHECK: #dist.mesh<"mb=1:time, dp=1:data, cp=1:sequence, tp.x=2:data, tp.y=3:tensor">
 // CHECK: %arg0: tensor<4x5xi64> {dist.seed = #dist.seed<"[4@tp.x, 5?]">
 // CHECK-DAG: nn.parameter "table" {{.*}}dist.seed = #dist.seed<"[53@tp.x, 12@tp.y]">
 // CHECK-DAG: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[12@tp.x, 20@tp.y]">
@@ -12,10 +12,11 @@
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 5?, 20@tp.y]">
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 5?, 12@tp.y]">
 // CHECK: nn.layer_norm {{.*}}dist.seed = #dist.seed<"[4?, 5?, 12@tp.y]">
+// CHECK: nn.matmul {{.*}}dist.read_seed = #dist.seed<"[4?, 5?, 53@tp.y]">, dist.seed = #dist.seed<"[4?, 5?, 53]">
 // CHECK-NOT: dist.seed
 
 // Without columns to cut, weights are stored in pieces all the same.
-// ROWS: #dist.mesh<"mb=1:time, dp=1:data, tp.x=2:data, tp.y=1:tensor">
+// ROWS: #dist.mesh<"mb=1:time, dp=1:data, cp=1:sequence, tp.x=2:data, tp.y=1:tensor">
 // ROWS-DAG: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[12@tp.x, 20?]">
 // ROWS-DAG: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[20@tp.x, 12?]">
 // ROWS-NOT: nn.matmul {{.*}}dist.seed

@@ -6,6 +6,7 @@
 // CHECK: nn.matmul {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6] partial{tp}">>
 // CHECK: nn.cross_entropy {{.*}}dist.factors = #dist.sharding<"[2, 6@tp]">
 // CHECK: nn.exp {{.*}} -> tensor<2x6xf32, #dist.sharding<"[2, 6@tp]">>
+// RESHARD-LABEL: dist.mesh = #mesh
 // RESHARD: dist.reshard {{.*}}<"[2, 6] partial{tp}">> -> tensor<2x6xf32, #dist.sharding<"[2, 6@tp]">>
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @main(%x: tensor<2x8xf32>, %labels: tensor<2xi64>) -> (tensor<2xf32>, tensor<2x6xf32>) {

@@ -1,10 +1,8 @@
 // RUN: hpc-opt %s --hpc-recompute --hpc-verify-recomputed --hpc-verify-staged 2>/dev/null | FileCheck %s --check-prefixes=CHECK,AGAIN
-// RUN: hpc-opt %s --hpc-recompute=policy=attention --hpc-verify-recomputed --hpc-verify-staged 2>/dev/null | FileCheck %s --check-prefixes=CHECK,AGAIN
 // RUN: hpc-opt %s --hpc-recompute="policy=auto budgets=10000" --hpc-verify-recomputed --hpc-verify-staged 2>/dev/null | FileCheck %s --check-prefixes=CHECK,KEPT
-// RUN: hpc-opt %s --hpc-recompute="policy=auto budgets=0" --hpc-verify-recomputed --hpc-verify-staged 2>/dev/null | FileCheck %s --check-prefixes=CHECK,AGAIN
 
 // An activation that is gathered for a product whose weight is gathered, too, is kept in pieces and gathered again; auto keeps it whole where there is memory. One that is gathered for a
-// weight which ranks have whole is kept in any case. If backward kept what was gathered, a rank would have as many activations as y has ranks.
+// weight which ranks have whole is kept by both. If backward kept what was gathered, a rank would have as many activations as y has ranks.
 // CHECK: pipe.stage 0 forward
 // CHECK: %[[T:.*]] = nn.tanh
 // CHECK: %[[GT:.*]] = dist.all_gather %[[T]]
