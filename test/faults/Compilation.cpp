@@ -69,7 +69,7 @@ static void die(const std::string &what) {
 
 Compilation &Compilation::of(const Layout &layout, StringRef phase) {
   static std::map<std::string, std::unique_ptr<Compilation>> known;
-  std::string key = layout.model + (" " + phase.str()) + " " + layout.options.loss + " " + layout.options.ppSchedule + " " + layout.options.weights + " " + layout.options.tpLayout + " " + layout.options.cpMode;
+  std::string key = layout.model + (" " + phase.str()) + " " + layout.options.loss + " " + layout.options.ppSchedule + " " + layout.options.weights + " " + layout.options.tpLayout + " " + layout.options.cpMode + (layout.options.panels ? " panels" : "");
   for (const dist::Mesh::Axis &axis : layout.options.degrees.axes)
     key += " " + std::to_string(axis.size);
   std::unique_ptr<Compilation> &found = known[key];

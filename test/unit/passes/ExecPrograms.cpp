@@ -97,8 +97,10 @@ static Options parsePipeline(StringRef text) {
       options.ppSchedule = value.str();
     else if (key == "recompute")
       options.recompute = value.str();
+    else if (key == "panels")
+      options.panels = true;
     else
-      ADD_FAILURE() << "exec.pipelines: '" << word.str() << "' is none of pp, chunks, split, schedule, recompute";
+      ADD_FAILURE() << "exec.pipelines: '" << word.str() << "' is none of pp, chunks, split, schedule, recompute, panels";
   }
   return options;
 }
