@@ -307,7 +307,7 @@ LogicalResult RawBlockOp::verify() {
   if (int64_t(getDim()) < 0 || int64_t(getDim()) >= from.getRank())
     return emitOpError("(C1) dim ") << getDim() << " is no dim of " << from;
   const Mesh mesh = meshOf(*this);
-  const Sharding &cut = getCut().getValue();
+  const Sharding cut = getCut().getValue();
   auto isWhole = [](const SubDim &sub) { return sub.axes.empty(); };
   if (cut.dims.size() != 1 || cut.dims[0].empty() || cut.dims[0][0].axes.size() != 1 ||
       !llvm::all_of(ArrayRef(cut.dims[0]).drop_front(), isWhole) || mesh.index(cut.dims[0][0].axes[0]) < 0 ||
@@ -324,7 +324,7 @@ LogicalResult RawBlockOp::verify() {
   return success();
 }
 Range RawBlockOp::rangeAt(const Mesh &mesh, const std::vector<int64_t> &coordinate) {
-  const DimSharding &dim = getCut().getValue().dims[0];
+  const DimSharding dim = getCut().getValue().dims[0];
   const std::string &axis = dim[0].axes[0];
   std::vector<int64_t> other = coordinate;
   other[size_t(mesh.index(axis))] = placeInRing(axis, int64_t(getShift()), getSkew(), false, mesh, coordinate);
