@@ -29,6 +29,14 @@ static Type typeOfReaders(Value value) {
   return narrow;
 }
 
+/// Whether a value, or a view of it, is read in f64: a product of whole numbers, whose sum is exact.
+static bool isReadInF64(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return isa<nn::CastOp>(user) ? nn::tensorType(user->getResult(0)).getElementType().isF64()
+                                 : isView(user) && isReadInF64(user->getResult(0));
+  });
+}
+
 namespace {
 class Narrower {
 public:
@@ -41,7 +49,8 @@ public:
     Type read = typeOfReaders(reshard.getResult());
     if (from.partial.empty() && read && moves(from, to))
       roundBefore(reshard, copyOf(reshard.getOperand(), read), read);
-    else if (to.partial.empty() && !from.partial.empty() && hasRoundedTerms(reshard.getOperand()))
+    else if (to.partial.empty() && !from.partial.empty() && hasRoundedTerms(reshard.getOperand()) &&
+             !isReadInF64(reshard.getResult()))
       roundBefore(reshard, termsOf(reshard.getOperand()), read);
   }
 

@@ -79,3 +79,22 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
     return %0, %1, %2 : tensor<4x6xf32>, tensor<8x6xf32>, tensor<4x6xf32>
   }
 }
+
+// -----
+
+// Whole numbers are exact in bf16, and their sum in f32; it is read in f64, so nothing rounds its terms.
+// CHECK-LABEL: func.func @whole_numbers
+// CHECK: %[[SUM:.*]] = nn.matmul {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4, 6] partial{tp}">>
+// CHECK-NOT: nn.rounds_terms
+// CHECK: dist.reshard %[[SUM]] {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4, 6]">>
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @whole_numbers() { return }
+  func.func @main(%x: tensor<4x8xbf16> {dist.seed = #dist.sharding<"[4, 8@tp]">}) -> tensor<24xi32> {
+    %w = nn.parameter "w" stored <file = "w", bytes = 96, hashes = [1]> {dist.seed = #dist.sharding<"[8@tp, 6]">} : tensor<8x6xbf16>
+    %y = nn.matmul %x, %w : tensor<4x8xbf16>, tensor<8x6xbf16> -> tensor<4x6xf32>
+    %shape = nn.reshape %y {dist.seed = #dist.sharding<"[24]">} : tensor<4x6xf32> -> tensor<24xf32>
+    %wide = nn.cast %shape : tensor<24xf32> -> tensor<24xf64>
+    %whole = nn.cast %wide : tensor<24xf64> -> tensor<24xi32>
+    return %whole : tensor<24xi32>
+  }
+}
