@@ -61,6 +61,9 @@ def AnnotateTensorParallel : Pass<"hpc-annotate-tensor-parallel", "::mlir::Modul
     cheapest in all-reduces is taken that leaves no more than a tenth of the work whole; a product whose result is added to a sum anyway is cut by rows, and what it reads stays whole. Embedding tables are cut by vocabulary where a rank
     saves at least the bytes that the all-reduce then moves in a micro-batch, or where the table is a head's weight too; a matmul that leads to nothing but outputs is cut by columns. Shoeybi et al. 2019, section 3.
 
+    `1d+sp` (`--sp`): the weights of `1d`; what follows from a sum over tp is cut along the sequence up to the next product by columns, so that the sum is a
+    reduce-scatter and a gather stands before the product. Korthikanti et al. 2022.
+
     `2d`: ranks x by y. Rows are cut over x, as a batch is over dp, and weights are stored in pieces over x and gathered for use; the columns of every product, and so the
     hidden dim between products, are cut over y. Xu et al. 2021.
 
