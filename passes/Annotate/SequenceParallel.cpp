@@ -91,7 +91,7 @@ struct SequenceParallel {
     if (isWeighted || llvm::none_of(op->getOperands(), follows))
       return;
     bool addsUp = rule.linear.kind == LinearClause::Sum && rule.linear.operands.size() == op->getNumOperands() &&
-                  llvm::all_of(op->getOperands(), isSum);
+                  llvm::all_of(op->getOperands(), [&](Value value) { return isSum(value) && value.hasOneUse(); });
     for (OpResult result : op->getResults()) {
       if (addsUp)
         sums.insert(result);
