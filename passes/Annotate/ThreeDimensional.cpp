@@ -234,6 +234,14 @@ struct ThreeDimensional {
            llvm::all_of(op->getOperands(), [&](Value operand) { return sums.contains(operand); });
   }
 
+  /// Whether a view's readers are products with weights, or for weights' gradients: gathered before it, rows serve all products with the value.
+  bool isOfProducts(Operation *view) const {
+    return isView(view) && llvm::all_of(view->getUsers(), [&](Operation *user) {
+             bool sumsRows = accessOf(user) == Access::Product && (matchWeightMatmul(user, program.dependences) || rows.cuts(user->getResult(0), {}).empty());
+             return sumsRows || isOfProducts(user);
+           });
+  }
+
   /// Attention follows its queries, unless these share a sequence: then it is seeded, or its readers could take the heads instead.
   bool isLeftOpen(const ShardingRule &rule, Turn turn) const {
     std::vector<std::string> axes = batchAxes;
@@ -254,7 +262,7 @@ struct ThreeDimensional {
       if (turn != Turn::None && addsSums(op, rule))
         leaveRowsToReaders(op, turn);
       else if (turn != Turn::None && !isLeftOpen(rule, turn))
-        cutRows(op, rowAxis(turn));
+        cutRows(op, isOfProducts(op) ? ArrayRef<std::string>() : ArrayRef(rowAxis(turn)));
       cutTableGradient(op, rule);
     }
     const bool isSeeded = turn != Turn::None ? !isLeftOpen(rule, turn) : accessOf(op) == Access::Product;

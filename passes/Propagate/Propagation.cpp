@@ -150,8 +150,9 @@ bool Propagation::offerToOp(OpState &state, unsigned result, unsigned dim, const
   for (auto [factor, group] : llvm::zip(dimFactors, groups)) {
     if (group == state.sharding.factors[factor])
       continue;
-    if (isCut(state.sharding.factors[factor]) || !mayTake(state, factor, group) ||
-        intersects(axesOf(group), used))
+    const DimSharding &has = state.sharding.factors[factor];
+    const bool refines = isCut(has) && followsStorage && !state.anchored[factor] && has == outside(group, without(axesOf(group), axesOf(has)), mesh);
+    if ((isCut(has) && !refines) || !mayTake(state, factor, group) || intersects(without(axesOf(group), axesOf(has)), used))
       return false;
     if (rule.factors[factor].isInternal &&
         !operandHas(state, factor, group, mesh, [&](Value value) { return shardingOf(value); }))

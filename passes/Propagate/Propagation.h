@@ -104,6 +104,7 @@ private:
 
   func::FuncOp function;
   dist::Mesh mesh;
+  bool followsStorage = false; ///< an op may cut further what it has in parts, as a written value is stored
   std::vector<OpState> ops; ///< program order
   DenseMap<Operation *, int> opIndex;
   std::vector<SourceState> sources;

@@ -175,6 +175,7 @@ void Propagation::closeWholeOutputs() {
 }
 
 void Propagation::seedWritten() {
+  followsStorage = true;
   for (auto &[result, index] : written) {
     Value value = function.front().getTerminator()->getOperand(result);
     const SourceState &target = sources[index];
