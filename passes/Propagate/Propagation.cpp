@@ -138,6 +138,13 @@ static bool operandHas(const OpState &state, int factor, const DimSharding &cut,
   return false;
 }
 
+/// Whether a cut of stored pieces lies inside of the cut that a factor has.
+bool Propagation::cutsFurther(const OpState &state, int factor, const DimSharding &cut) const {
+  const DimSharding &has = state.sharding.factors[factor];
+  AxisNames added = without(axesOf(cut), axesOf(has));
+  return followsStorage && !state.anchored[factor] && !added.empty() && isCut(has) && has == outside(cut, added, mesh);
+}
+
 /// All or nothing for one dim of a result: every factor takes its part of the cut, or none does.
 bool Propagation::offerToOp(OpState &state, unsigned result, unsigned dim, const DimSharding &wanted,
                             const CutOrigins &origins) {
@@ -151,8 +158,8 @@ bool Propagation::offerToOp(OpState &state, unsigned result, unsigned dim, const
     if (group == state.sharding.factors[factor])
       continue;
     const DimSharding &has = state.sharding.factors[factor];
-    const bool refines = isCut(has) && followsStorage && !state.anchored[factor] && has == outside(group, without(axesOf(group), axesOf(has)), mesh);
-    if ((isCut(has) && !refines) || !mayTake(state, factor, group) || intersects(without(axesOf(group), axesOf(has)), used))
+    if ((isCut(has) && !cutsFurther(state, factor, group)) || !mayTake(state, factor, group) ||
+        intersects(without(axesOf(group), axesOf(has)), used))
       return false;
     if (rule.factors[factor].isInternal &&
         !operandHas(state, factor, group, mesh, [&](Value value) { return shardingOf(value); }))
@@ -228,7 +235,7 @@ bool Propagation::takeFromOperands(OpState &state) {
         continue;
       for (auto [factor, group] : llvm::zip(dim, groups))
         if (DimSharding taken = state.whole[factor] ? onlyTime(group, mesh) : group;
-            isCut(taken) && !isCut(state.sharding.factors[factor]) && !yieldsToResults(rule, factor) &&
+            isCut(taken) && (!isCut(state.sharding.factors[factor]) || cutsFurther(state, factor, taken)) && !yieldsToResults(rule, factor) &&
             mayTake(state, factor, taken))
           candidates.push_back({weight, !isInResults(rule, factor), nn::tensorType(operand).getNumElements(), unsigned(index), factor, taken});
     }
@@ -240,7 +247,8 @@ bool Propagation::takeFromOperands(OpState &state) {
   bool changed = false;
   for (const Candidate &candidate : candidates) {
     DimSharding &factor = state.sharding.factors[candidate.factor];
-    if (isCut(factor) || intersects(axesOf(candidate.cut), axesOf(state.sharding.factors)))
+    if ((isCut(factor) && !cutsFurther(state, candidate.factor, candidate.cut)) ||
+        intersects(without(axesOf(candidate.cut), axesOf(factor)), axesOf(state.sharding.factors)))
       continue;
     factor = candidate.cut;
     const CutOrigins &origins = originsOf(state.op->getOperand(candidate.operand));

@@ -90,6 +90,7 @@ private:
   bool offer(Value value, unsigned dim, const dist::DimSharding &wanted, const CutOrigins &origins);
   bool offerToOp(OpState &state, unsigned result, unsigned dim, const dist::DimSharding &wanted,
                  const CutOrigins &origins);
+  bool cutsFurther(const OpState &state, int factor, const dist::DimSharding &cut) const;
   std::optional<dist::Sharding> takenAs(Value value);
   void choosePassing(OpState &state);
   void choosePassing(OpState &state, ArrayRef<dist::AxisNames> partials);
