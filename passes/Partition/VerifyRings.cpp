@@ -23,6 +23,7 @@ struct Block {
 
 struct Part {
   Operation *op;
+  std::array<Value, 2> read; ///< keys and values
   Block key, value;
   SmallVector<Value, 2> starts; ///< that say which keys these are: for the mask, for dropout
 };
@@ -40,12 +41,10 @@ public:
       if (auto forward = dyn_cast<nn::AttentionOp>(op); forward && (forward.getLogSum() || !forward.getCarried().empty())) {
         Operation *before = forward.getCarried().empty() ? nullptr : forward.getCarried()[1].getDefiningOp();
         first = firstOf[&op] = firstOf.lookup(before) ? firstOf.lookup(before) : &op;
-        if (failed(add(forward, rings[first])))
-          return failure();
+        add(forward, rings[first]);
       } else if (auto gradient = dyn_cast<nn::AttentionGradOp>(op); gradient && !gradient.getWhole().empty()) {
         first = gradients.try_emplace({gradient.getWhole()[0], gradient.getQuery()}, &op).first->second;
-        if (failed(add(gradient, rings[first])))
-          return failure();
+        add(gradient, rings[first]);
       }
     }
     // 2. Each ring whole.
@@ -58,31 +57,27 @@ public:
 private:
   InFlightDiagnostic fail(Operation *op) { return userError(op, ErrorKind::Internal) << describeOp(op) << ": "; }
 
-  FailureOr<Block> blockOf(Operation *op, Value value) {
+  FailureOr<Block> blockOf(Operation *op, Value value, bool inPieces) {
     Block block;
-    for (Operation *from = value.getDefiningOp(); from; from = value.getDefiningOp()) {
-      if (auto slice = dyn_cast<nn::SliceOp>(from); slice && block.hops == 0 && block.piece == 0) {
-        block.piece = slice.getStarts()[2];
-      } else if (auto move = dyn_cast<RawPermuteOp>(from)) {
-        if (int64_t(move.getShift()) != 1 || move.getSkew() || (!block.axis.empty() && block.axis != move.getAxis()))
-          return fail(op) << "reads keys that move " << move.getShift() << " along '" << move.getAxis()
-                          << "'; a block of a ring goes from neighbour to neighbour, 1 along one axis";
-        block.axis = move.getAxis().str();
-        ++block.hops;
-      } else {
-        break;
-      }
-      value = from->getOperand(0);
+    if (inPieces) {
+      auto slice = value.getDefiningOp<nn::SliceOp>();
+      block.piece = slice.getStarts()[2];
+      value = slice.getOperand();
+    }
+    while (auto move = value.getDefiningOp<RawPermuteOp>()) {
+      if (int64_t(move.getShift()) != 1 || move.getSkew() || (!block.axis.empty() && block.axis != move.getAxis()))
+        return fail(op) << "reads keys that move " << move.getShift() << " along '" << move.getAxis()
+                        << "'; a block of a ring goes from neighbour to neighbour, 1 along one axis";
+      block.axis = move.getAxis().str();
+      ++block.hops;
+      value = move.getOperand();
     }
     block.home = value;
     return block;
   }
 
-  template <typename Op> LogicalResult add(Op op, SmallVectorImpl<Part> &parts) {
-    FailureOr<Block> key = blockOf(op, op.getKey()), value = blockOf(op, op.getValue());
-    if (failed(key) || failed(value))
-      return failure();
-    Part part{op, *key, *value, {}};
+  template <typename Op> static void add(Op op, SmallVectorImpl<Part> &parts) {
+    Part part{op, {op.getKey(), op.getValue()}, {}, {}, {}};
     if (op.getCausalOffset() && !op.getKeyStart().empty())
       part.starts.push_back(op.getKeyStart().back());
     if (std::optional<nn::DropoutDraw> draw = nn::dropoutOf(op))
@@ -90,10 +85,18 @@ private:
         if (dim == 4)
           part.starts.push_back(offset);
     parts.push_back(part);
-    return success();
   }
 
-  LogicalResult check(ArrayRef<Part> parts) {
+  LogicalResult check(MutableArrayRef<Part> parts) {
+    // A whole block that has moved is no slice.
+    const bool inPieces = llvm::all_of(parts, [](const Part &part) { return part.read[0].getDefiningOp<nn::SliceOp>() && part.read[1].getDefiningOp<nn::SliceOp>(); });
+    for (Part &part : parts) {
+      FailureOr<Block> key = blockOf(part.op, part.read[0], inPieces), value = blockOf(part.op, part.read[1], inPieces);
+      if (failed(key) || failed(value))
+        return failure();
+      part.key = *key;
+      part.value = *value;
+    }
     const Part &first = parts.front();
     std::string axis;
     std::set<std::pair<int64_t, int64_t>> read;
