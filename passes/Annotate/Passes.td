@@ -40,7 +40,8 @@ def AnnotateBatch : Pass<"hpc-annotate-batch", "::mlir::ModuleOp"> {
   let summary = "seed the batch dim of the inputs: cut over micro-batches, and each of those over dp";
   let description = [{
     The batch dim is the one named by the option, else the one whose name starts with `batch`, else dim 0.
-    Axes of time stand outside of axes of data, and both outside of what the user seeds on the input.
+    Axes of time stand outside of axes of data, and both outside of what the user seeds on the input. An axis of a layout's own (`tp.x`) cuts the batch while every rank still
+    gets a sequence; those left cut the positions of attention in all activations, which then gathers keys and values over them.
     Where the user cuts the batch of a computed value (any dim whose major factor comes from an input's batch dim), time stands outside of that too. States and step scalars have no batch.
     After: the argument attribute `dist.seed = #dist.seed<"[4@(mb, dp), 33?]">`.
   }];
@@ -65,7 +66,10 @@ def AnnotateTensorParallel : Pass<"hpc-annotate-tensor-parallel", "::mlir::Modul
     reduce-scatter and a gather stands before the product. Korthikanti et al. 2022.
 
     `2d`: ranks x by y. Rows are cut over x, as a batch is over dp, and weights are stored in pieces over x and gathered for use; the columns of every product, and so the
-    hidden dim between products, are cut over y. Xu et al. 2021.
+    hidden dim between products, are cut over y. A product that sums over a weight's columns, for the gradient of its operand or for a head of an embedding's table, leaves y to these, and its
+    readers get parts by a reduce-scatter. One that makes a weight's gradient cuts the weight's columns. Vectors are stored in pieces where a collective costs less than they have bytes. Xu et al. 2021.
+
+    `2.5d`: the same on each of z ranks, which cut rows further and hold equal weights. Wang et al. 2021.
 
     `3d`: ranks x by y by z. Rows are cut over x and one of y and z, the hidden dim over the other one; each product with a weight exchanges the two. Weights are stored in
     pieces over x. Rows of a batch go first, then positions of the sequence. Bian et al. 2021.

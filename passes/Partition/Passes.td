@@ -11,6 +11,7 @@ def DecomposeSharded : PartitionPass<"hpc-decompose-sharded"> {
   let summary = "Composites that reduce over a cut factor become their definition";
   let description = [{
     A softmax over `[2, 503@tp]` becomes reduce max, sub, exp, reduce sum, div; every new op has its sharding. Composites whose internal factor is whole stay.
+    A sum over ranks that is there already, of the same values, is not summed again: a norm's gradient reads the statistics of its definition.
   }];
 }
 def CollectPartials : PartitionPass<"hpc-collect-partials"> {

@@ -8,7 +8,8 @@ def Recompute : Pass<"hpc-recompute", "::mlir::ModuleOp"> {
   let description = [{
     `policy` says what may be computed again:
 
-    - `none`: nothing; every value that backward reads is kept.
+    - `none`: nothing; every value that backward reads is kept. As with all policies but `auto`, an activation that is gathered for a product whose weight is gathered, too (`2d`, `3d`), is kept in
+      pieces and gathered again: such a layout promises memory.
     - `attention`: what lies between two products of activations (scores and probabilities), where attention is not one op, whose gradient keeps nothing of it anyway.
       Rows that are gathered for a product (`--sp`) are gathered again, so that a rank keeps its own. Korthikanti et al. 2022, section 5.
     - `full`: all but what goes from one block (hpc-split-stages marks them) to another.

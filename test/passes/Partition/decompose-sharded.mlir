@@ -50,3 +50,29 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
     return %s : tensor<3x7xf32>
   }
 }
+
+// -----
+
+// A gradient that computes the statistics of a norm again reads those that are there: one all-reduce of the mean, for both, one of the other sum. The differences from the mean,
+// as large as the activation, are computed twice: a value of forward that backward reads would be kept.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.reduce sum
+// CHECK: %[[MEAN:.*]] = dist.all_reduce
+// CHECK: nn.sub %{{.*}}, %[[MEAN]]
+// CHECK: nn.reduce sum
+// CHECK: dist.all_reduce
+// CHECK-NOT: nn.reduce
+// CHECK: nn.sub %{{.*}}, %[[MEAN]] {hpc.id
+// CHECK-NOT: dist.all_reduce
+// CHECK: return
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<3x8xf32>) -> (tensor<3x8xf32>, tensor<3x8xf32>) {
+    %a = nn.tanh %x {dist.seed = #dist.sharding<"[3, 8@tp]">} : tensor<3x8xf32> -> tensor<3x8xf32>
+    %s = nn.layer_norm %a {epsilon = 1.0e-5 : f64, dist.seed = #dist.sharding<"[3, 8@tp]">} : tensor<3x8xf32> -> tensor<3x8xf32>
+    %sum = nn.reduce sum %a {axes = array<i64: 1>} : tensor<3x8xf32> -> tensor<3x1xf32>
+    %count = nn.constant dense<8.0> : tensor<f32> : tensor<f32>
+    %mean = nn.div %sum, %count : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+    %centered = nn.sub %a, %mean : tensor<3x8xf32>, tensor<3x1xf32> -> tensor<3x8xf32>
+    return %s, %centered : tensor<3x8xf32>, tensor<3x8xf32>
+  }
+}
