@@ -12,7 +12,9 @@
 #include "passes/Annotate/FactorTrace.h"
 #include "passes/Annotate/ProductColumns.h"
 
+#include "compiler/Dialect/Dist/FactorShardings.h"
 #include "compiler/ElementType.h"
+#include "compiler/StepPart.h"
 #include "runtime/plan/Machine.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -206,6 +208,59 @@ struct TwoDimensional {
     }
   }
 
+  /// What y cuts of a seeded value.
+  dist::Sharding partsOf(const LayoutSeed &seed) const {
+    dist::Sharding parts = dist::replicated(nn::shapeOf(seed.value).vec());
+    for (const DimCut &cut : seed.cuts)
+      if (cut.axes == program.axes)
+        parts.dims[cut.dim] = dimSharding(nn::shapeOf(seed.value)[cut.dim], cut);
+    return parts;
+  }
+
+  void seedParts(Value value, const dist::Sharding &parts) {
+    LayoutSeed seed{value, {}};
+    for (auto [dim, subs] : llvm::enumerate(parts.dims)) {
+      int64_t inner = 1;
+      for (const dist::SubDim &sub : llvm::reverse(subs)) {
+        if (!sub.axes.empty())
+          seed.cuts.push_back({unsigned(dim), {inner, sub.size}, sub.axes});
+        inner *= sub.size;
+      }
+    }
+    seeds.push_back(std::move(seed));
+  }
+
+  /// What is computed from parts of activations stays in parts, gradients and residuals too: whole, an addition would gather
+  /// both its terms, and be kept so for backward.
+  void seedActivations() {
+    llvm::DenseMap<Value, dist::Sharding> parts;
+    for (const LayoutSeed &seed : seeds)
+      if (!seed.ofReaders)
+        parts.try_emplace(seed.value, partsOf(seed));
+    for (Operation &op : function.front()) {
+      auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+      if (!ruled || stepPartOf(op.getLoc()) == StepPart::Update)
+        continue;
+      ShardingRule rule = ruled.getShardingRule();
+      SmallVector<dist::Sharding> operands;
+      for (Value operand : op.getOperands()) {
+        auto found = parts.find(operand);
+        operands.push_back(found == parts.end() ? dist::replicated(nn::shapeOf(operand).vec()) : found->second);
+      }
+      dist::OpSharding sharding = dist::inferFromOperands(rule, operands, program.mesh);
+      if (llvm::any_of(llvm::zip(rule.factors, sharding.factors), [](auto pair) { return std::get<0>(pair).isInternal && dist::isCut(std::get<1>(pair)); }))
+        continue; // a row that is whole
+      for (OpResult result : op.getResults()) {
+        dist::Sharding own = sharding.result(result.getResultNumber(), program.mesh);
+        own.partial.clear();
+        if (dist::isReplicated(own) || !parts.try_emplace(result, own).second)
+          continue;
+        if (!isView(&op) && program.dependences.lookup(result).isTrunk())
+          seedParts(result, own);
+      }
+    }
+  }
+
   void findColumns() {
     WeightLayout layout = chooseLayout(
         function, program.dependences, program.ranksOf(program.axes), [&](const WeightCut &cut) {
@@ -222,8 +277,10 @@ struct TwoDimensional {
     seedTables();
     seedProducts();
     seedGradients();
-    if (!program.axes.empty())
+    if (!program.axes.empty()) {
       seedRows();
+      seedActivations();
+    }
     seedOthers();
     return std::move(seeds);
   }
