@@ -120,8 +120,8 @@ private:
     return std::nullopt;
   }
 
-  /// Whether nobody needs the rows of an op's results in zigzag and its operands have no more elements: then these are brought back, as
-  /// the input of a head is, not its logits.
+  /// Whether nobody needs the rows of an op's results in zigzag, or all of them, and its operands have no more elements: then these are
+  /// brought back, as the input of a head is, not its logits.
   bool leavesLater(Operation *op) const {
     auto found = rows.find(op);
     if (found == rows.end())
@@ -133,9 +133,21 @@ private:
         elements += placeIn(rule, dims, found->second) ? nn::tensorType(value).getNumElements() : 0;
       return elements;
     };
-    auto isInZigzag = [&](Operation *user) { return rows.contains(user); };
-    return !rule.factors[found->second.factor].isSequence && llvm::none_of(op->getUsers(), isInZigzag) &&
+    auto needsThem = [&](OpOperand &use) {
+      std::optional<Place> place = placeIn(rule, rule.results[cast<OpResult>(use.get()).getResultNumber()], found->second);
+      return rows.contains(use.getOwner()) || (place && takesWhole(use, place->dim));
+    };
+    return !rule.factors[found->second.factor].isSequence && llvm::none_of(op->getUses(), needsThem) &&
            elementsOf(op->getResults(), rule.results) >= std::max<int64_t>(elementsOf(op->getOperands(), rule.operands), 1);
+  }
+
+  /// Whether an op needs a dim of an operand on every rank.
+  static bool takesWhole(OpOperand &use, unsigned dim) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
+    if (!ruled)
+      return false;
+    ShardingRule rule = ruled.getShardingRule();
+    return llvm::any_of(rule.operands[use.getOperandNumber()][dim], [&](int factor) { return !rule.factors[factor].canCut; });
   }
 
   static std::optional<Place> placeIn(const ShardingRule &rule, ArrayRef<ShardingRule::DimFactors> dims, const Rows &rows) {
@@ -153,8 +165,8 @@ private:
     auto found = rows.find(op);
     if (found == rows.end()) {
       for (OpOperand &operand : op->getOpOperands())
-        if (placed.contains(operand.get()))
-          operand.set(inProgramOrder(operand.get(), /*isWhole=*/false));
+        if (auto own = placed.find(operand.get()); own != placed.end())
+          operand.set(inProgramOrder(operand.get(), takesWhole(operand, own->second.dim)));
       return;
     }
     const Rows &ofOp = found->second;

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""cut_queries.py: attention whose rows a sidecar cuts over tp or dp, into parts that are not equal, while its keys are whole: causal, with distances within a
-window, with keys of earlier rows. Results and gradients are those of numpy in float64, and keys and values alone are gathered. Needs hpc-opt and hpc-run on the PATH."""
+"""cut_queries.py: attention whose rows a sidecar cuts over tp or dp, or context parallelism over cp, into parts that are not equal, while its keys are whole: causal,
+with distances within a window, with keys of earlier rows. Results and gradients are those of numpy in float64. Keys and values alone are gathered; in zigzag, where a
+rank's rows are two intervals, also the rows of the last product. Needs hpc-opt and hpc-run on the PATH."""
 import json
 import os
 import sys
@@ -101,7 +102,7 @@ def gathered(text):
     return sum(int(line.rsplit(", ", 1)[1].split()[0]) if line.endswith("times") else 1 for line in lines)
 
 
-def check(kind, axis, size, folder, flags=()):
+def check(kind, axis, size, folder, flags=(), layout=()):
     path = lambda name: os.path.join(folder, name)
     file, held, inputs = model(kind)
     with open(path("m.onnx"), "wb") as out:
@@ -112,13 +113,14 @@ def check(kind, axis, size, folder, flags=()):
     numpy.savez(path("in.npz"), **inputs)
     labels = RANDOM.standard_normal((BATCH, ROWS, WIDTH)).astype(numpy.float32)
     y, gradients = truth(kind, held, inputs, labels)
-    label = f"{kind}, {axis}={size} {' '.join(flags)}".rstrip()
-    cut = [f"--{axis}={size}", f"--spec={path('m.json')}"] if size > 1 else ["--spec=none"]
+    label = f"{kind}, {axis}={size} {' '.join((*layout, *flags))}".rstrip()
+    cut = [f"--{axis}={size}", *layout, "--spec=none" if axis == "cp" else f"--spec={path('m.json')}"] if size > 1 else ["--spec=none"]
+    gathers = 3 if axis == "cp" and not layout else 2
     # Sums of at most 24 terms in products, 17 in the softmax and in attention's own sums, each of the size of the largest number.
     said = run("hpc-opt", path("m.onnx"), *cut, f"--verify={path('in.npz')}", "--explain", "-o", path("p.plan"))
     within(label, run_plan(path("p.plan"), path("in.npz"))["y"], y, 2 * (WIDTH + ROWS + PAST) ** 0.5 * EPSILON)
-    if size > 1 and gathered(said) != 2:
-        sys.exit(f"{label}: {gathered(said)} gathers, of keys and of values there are 2\n{said}")
+    if size > 1 and gathered(said) != gathers:
+        sys.exit(f"{label}: {gathered(said)} gathers, there should be {gathers}\n{said}")
     data = {name: array[None] for name, array in (*inputs.items(), ("labels", labels))}
     numpy.savez(path("d.npz"), **data)
     run("hpc-opt", path("m.onnx"), *cut, "--train", "--loss=mse", "--optimizer=sgd", "--verify", *flags, "-o", path("t.plan"))
@@ -146,10 +148,14 @@ def check_bits(groups, layouts, folder):
 
 
 CASES = [("causal", "tp", 1), ("causal", "tp", 2), ("causal", "tp", 4), ("causal", "dp", 3), ("window", "tp", 3), ("window", "dp", 2), ("past", "tp", 2), ("past", "tp", 5)]
+SHARED = [("causal", 2), ("causal", 4), ("window", 3), ("past", 2)]
 with tempfile.TemporaryDirectory() as scratch:
     for each in CASES:
         check(*each, scratch)
     check("causal", "tp", 2, scratch, ("--recompute=full",))
+    for kind, size in SHARED:
+        check(kind, "cp", size, scratch)
+    check("window", "cp", 2, scratch, layout=("--cp-balance=plain",))
     check_bits(GROUPS, [f"--tp=3 --spec={scratch}/m.json"], scratch)
     check_bits(1, ["--tp=2 --spec=none", "--tp=4 --spec=none"], scratch)
-    print(f"{len(CASES) + 1} equal")
+    print(f"{len(CASES) + len(SHARED) + 2} equal")
