@@ -54,6 +54,21 @@ struct SequenceParallel {
     }
   }
 
+  /// Keeps a product's columns cut: its rows could be, too, where its operand is cut along the sequence.
+  void cutColumns(Value result) {
+    LayoutSeed seed{result, {}};
+    for (auto [dim, subs] : llvm::enumerate(shardingOf(result).dims)) {
+      int64_t inner = 1;
+      for (const dist::SubDim &sub : llvm::reverse(subs)) {
+        if (!sub.axes.empty())
+          seed.cuts.push_back({unsigned(dim), {inner, sub.size}, sub.axes});
+        inner *= sub.size;
+      }
+    }
+    if (!seed.cuts.empty() && seedOf.try_emplace(result, seeds.size()).second)
+      seeds.push_back(std::move(seed));
+  }
+
   /// Cuts the positions of a value, inside of what axes of the sequence cut of them.
   void cutPositions(Value value) {
     SequenceDims::Place place = *positions.of(value);
@@ -84,6 +99,8 @@ struct SequenceParallel {
       for (OpResult result : op->getResults())
         if (isWeighted && !dist::reducedAxes(rule, sharding.factors, ReduceKind::Sum, result.getResultNumber()).empty())
           sums.insert(result);
+        else if (matchWeightMatmul(op, program.dependences))
+          cutColumns(result);
       return;
     }
     auto isSum = [&](Value value) { return sums.contains(value); };

@@ -16,22 +16,31 @@ namespace hpc {
 using namespace dist;
 
 /// Terms by the axes over which they are partial, in order of appearance; full terms last and alone. A term that is
-/// partial over an axis which cuts the sum is scattered before it, and counts as full; so does one that is resolved anyway.
+/// resolved anyway counts as full; so does one alone that is partial over an axis which cuts the sum: it is scattered before.
 static SmallVector<SmallVector<nn::SumTerm>> group(ArrayRef<nn::SumTerm> terms, ArrayRef<int64_t> shape,
                                                    const AxisNames &cut) {
   llvm::MapVector<AxisNames, SmallVector<nn::SumTerm>, std::map<AxisNames, unsigned>> groups;
   SmallVector<SmallVector<nn::SumTerm>> result, full;
   for (const nn::SumTerm &term : terms) {
     AxisNames partial = shardingOf(term.value).partial;
-    if (partial.empty() || intersects(partial, cut) || !nn::isCollected(term.value, shape))
+    if (partial.empty() || !nn::isCollected(term.value, shape))
       full.push_back({term});
     else
       groups[partial].push_back(term);
   }
   for (auto &[axes, collected] : groups)
-    result.push_back(collected);
+    if (collected.size() == 1 && intersects(axes, cut))
+      full.push_back(collected);
+    else
+      result.push_back(collected);
   llvm::append_range(result, full);
   return result;
+}
+
+static DimSharding withoutAxes(DimSharding dim, const AxisNames &axes, const Mesh &mesh) {
+  for (SubDim &sub : dim)
+    llvm::erase_if(sub.axes, [&](const std::string &axis) { return llvm::is_contained(axes, axis); });
+  return normalize(dim, mesh);
 }
 
 /// Gives a mul smaller than the sum (of a bias) the sharding that follows from its operands.
@@ -51,14 +60,23 @@ static void setSmallType(nn::MulOp mul, RankedTensorType type, const Mesh &mesh)
 static void rebuild(nn::AddOp root, llvm::DenseSet<Operation *> &partialSums, const Mesh &mesh) {
   auto type = nn::tensorType(root.getResult());
   nn::SumTree tree = nn::sumTree(root, partialSums);
-  auto groups = group(tree.terms, type.getShape(), cutAxes(shardingOf(root.getResult())));
-  if (llvm::all_of(groups, [](auto &values) { return values.size() < 2; }) || groups.size() < 2 ||
+  const Sharding whole = shardingOf(root.getResult());
+  auto groups = group(tree.terms, type.getShape(), cutAxes(whole));
+  const bool isScattered = groups.size() == 1 && intersects(shardingOf(groups[0][0].value).partial, cutAxes(whole));
+  if (llvm::all_of(groups, [](auto &values) { return values.size() < 2; }) || (groups.size() < 2 && !isScattered) ||
       !llvm::all_of(tree.ops, factorsOf))
     return;
   OpBuilder builder(root);
+  // The partial sum of several terms is not cut over the axes over which it is partial.
+  auto factorsWithout = [&](Operation *op, const AxisNames &axes) {
+    FactorShardings factors = *factorsOf(op);
+    for (DimSharding &factor : factors)
+      factor = withoutAxes(factor, axes, mesh);
+    return factors;
+  };
   auto add = [&](Value lhs, Value rhs, const Sharding &sharding) -> Value {
     auto made = nn::AddOp::create(builder, root.getLoc(), withSharding(type, sharding), lhs, rhs);
-    setFactors(made, *factorsOf(root));
+    setFactors(made, factorsWithout(root, sharding.partial));
     return made;
   };
   auto scaled = [&](const nn::SumTerm &term, const Sharding &sharding) {
@@ -71,22 +89,30 @@ static void rebuild(nn::AddOp root, llvm::DenseSet<Operation *> &partialSums, co
       value = made.getResult();
       if (RankedTensorType small = nn::broadcastType(made->getOperands()); small.getShape() != type.getShape())
         setSmallType(made, small, mesh);
-      else
+      else {
         value.setType(withSharding(type, sharding));
+        setFactors(made, factorsWithout(made, sharding.partial));
+      }
     }
     return value;
   };
   Value sum;
   for (ArrayRef<nn::SumTerm> group : groups) {
-    Sharding partial = shardingOf(root.getResult()); // one alone is resolved before it is scaled
-    if (group.size() > 1)
+    Sharding partial = whole; // one alone is resolved before it is scaled
+    if (group.size() > 1) {
       partial.partial = shardingOf(group[0].value).partial;
+      for (DimSharding &dim : partial.dims)
+        dim = withoutAxes(dim, partial.partial, mesh);
+    }
     Value inner = scaled(group[0], partial);
     for (const nn::SumTerm &term : group.drop_front())
       inner = add(inner, scaled(term, partial), partial);
-    sum = sum ? add(sum, inner, shardingOf(root.getResult())) : inner;
+    sum = sum ? add(sum, inner, whole) : inner;
   }
-  setValueIds(sum.getDefiningOp(), {valueIdsOf(root).made, {}});
+  if (isScattered)
+    sum = ReshardOp::create(builder, root.getLoc(), root.getType(), sum, StringAttr(), StringAttr());
+  if (std::optional<int64_t> id = valueIdsOf(root).made)
+    setValueIds(sum.getDefiningOp(), isScattered ? ValueIds{{}, id} : ValueIds{id, {}});
   root.getResult().replaceAllUsesWith(sum);
   for (Operation *op : tree.ops) {
     partialSums.erase(op);
