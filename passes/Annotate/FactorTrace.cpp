@@ -36,8 +36,8 @@ static SmallVector<DimPlace> stepBack(const DimPlace &place) {
 }
 
 /// The places without a producer, or with one at which the walk ends.
-static SmallVector<DimPlace> endsOf(const DimPlace &from, llvm::function_ref<bool(Operation *)> isOnTheWay) {
-  SmallVector<DimPlace> open = {from}, ends;
+static SmallVector<DimPlace> endsOf(ArrayRef<DimPlace> from, llvm::function_ref<bool(Operation *)> isOnTheWay) {
+  SmallVector<DimPlace> open(from), ends;
   std::set<std::tuple<void *, unsigned, int64_t, int64_t>> seen;
   while (!open.empty()) {
     DimPlace next = open.pop_back_val();
@@ -58,8 +58,8 @@ SmallVector<DimPlace> parametersOf(const DimPlace &weight) {
   return ends;
 }
 
-SmallVector<DimPlace> productsOf(const DimPlace &gradient) {
-  SmallVector<DimPlace> ends = endsOf(gradient, [](Operation *op) {
+SmallVector<DimPlace> productsOf(ArrayRef<DimPlace> values) {
+  SmallVector<DimPlace> ends = endsOf(values, [](Operation *op) {
     return accessOf(op) == Access::Elementwise || accessOf(op) == Access::Assemble || isView(op);
   });
   llvm::erase_if(ends, [](const DimPlace &end) {

@@ -16,9 +16,9 @@ struct DimPlace {
 /// The parameters' dims that a piece of a weight's dim is; of a piece that a view tears apart, none.
 SmallVector<DimPlace> parametersOf(const DimPlace &weight);
 
-/// The products that a gradient adds up, and the piece of their results: through scalings, sums, views and
-/// concatenations.
-SmallVector<DimPlace> productsOf(const DimPlace &gradient);
+/// The products that values (a gradient, scores) add up, and the piece of their results: through scalings, sums, views and
+/// concatenations. What several values are made of is walked once.
+SmallVector<DimPlace> productsOf(ArrayRef<DimPlace> values);
 
 /// The complete gradients of a function, by parameter.
 std::map<std::string, Value> gradientsOf(func::FuncOp function);

@@ -55,15 +55,19 @@ void SequenceDims::flow() {
   }
 }
 
-/// Attention that is spelled out: a softmax along columns of products of two activations, with queries as rows and keys as columns.
-void SequenceDims::startFromScores(Operation &op) {
-  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
-  if (accessOf(&op) != Access::Composite)
-    return;
-  for (auto [dim, factors] : llvm::enumerate(rule.operands[0]))
-    if (factors.size() == 1 && rule.factors[factors[0]].isInternal)
-      for (const DimPlace &columns : productsOf({op.getOperand(0), unsigned(dim), {1, rule.factors[factors[0]].size}}))
-        startFromProduct(columns);
+/// Attention that is spelled out: softmaxes along columns of products of two activations, with queries as rows and keys as columns.
+static SmallVector<DimPlace> findScores(func::FuncOp function) {
+  SmallVector<DimPlace> rows;
+  for (Operation &op : function.getBody().front()) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    if (!ruled || accessOf(&op) != Access::Composite)
+      continue;
+    ShardingRule rule = ruled.getShardingRule();
+    for (auto [dim, factors] : llvm::enumerate(rule.operands[0]))
+      if (factors.size() == 1 && rule.factors[factors[0]].isInternal)
+        rows.push_back({op.getOperand(0), unsigned(dim), {1, rule.factors[factors[0]].size}});
+  }
+  return productsOf(rows);
 }
 
 /// From a product's factor that one operand has alone, and the last of those that the other has alone. Without a common one (samples, heads)
@@ -98,6 +102,7 @@ void SequenceDims::startFromProduct(const DimPlace &columns) {
 }
 
 SequenceDims::SequenceDims(func::FuncOp function) : dependences(nn::findDependences(function)) {
+  const SmallVector<DimPlace> products = findScores(function);
   for (bool isCuttable : {true, false}) {
     startsFromKeys = !isCuttable;
     for (Operation &op : function.getBody().front()) {
@@ -109,7 +114,10 @@ SequenceDims::SequenceDims(func::FuncOp function) : dependences(nn::findDependen
         for (auto [dim, factors] : llvm::enumerate(dims))
           if (factors.size() == 1 && rule.factors[factors[0]].isSequence && rule.factors[factors[0]].canCut == isCuttable)
             start(operand, unsigned(dim), {1, rule.factors[factors[0]].size});
-      startFromScores(op);
+      flow();
+    }
+    for (const DimPlace &columns : products) {
+      startFromProduct(columns);
       flow();
     }
   }

@@ -41,7 +41,6 @@ public:
 
 private:
   void start(Value value, unsigned dim, Piece piece);
-  void startFromScores(Operation &op);
   void startFromProduct(const DimPlace &columns);
   void follow(Operation *op, bool fromOperand, unsigned number, Place place);
   void flow();

@@ -162,7 +162,7 @@ struct TwoDimensional {
     for (auto &[value, places] : placesCut)
       if (auto parameter = value.getDefiningOp<nn::ParameterOp>())
         if (auto gradient = gradients.find(parameter.getName().str()); gradient != gradients.end())
-          for (const DimPlace &product : productsOf({gradient->second, places.front().dim, places.front().piece}))
+          for (const DimPlace &product : productsOf(DimPlace{gradient->second, places.front().dim, places.front().piece}))
             cutResult(product.value, product.dim, product.piece);
   }
 
