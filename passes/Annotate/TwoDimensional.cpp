@@ -93,14 +93,15 @@ struct TwoDimensional {
         if (width == lookup->dim)
           continue;
         seedWeight(lookup->table, width, allOf(lookup->table, width), lookup->dim);
-        tables.insert(lookup->table);
+        tables.insert(nn::storedForm(lookup->table));
       }
   }
 
-  /// Whether a weight is a table, or a view of one.
+  /// Whether a weight is a table, or a view or a 16-bit copy of one.
   bool isTable(Value weight) const {
+    weight = nn::storedForm(weight);
     for (Operation *op = weight.getDefiningOp(); op && isView(op); op = weight.getDefiningOp())
-      weight = op->getOperand(0);
+      weight = nn::storedForm(op->getOperand(0));
     return tables.contains(weight);
   }
 
