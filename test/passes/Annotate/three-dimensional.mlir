@@ -3,17 +3,17 @@
 
 // x cuts rows of all values and stored weights. Between products z cuts the hidden dim and y rows, or the other way round; a product itself has the rows of x, and its readers
 // share them out. A table that is a head's weight has one layout for both: its lookup sums over y.
-// CHECK: #dist.mesh<"mb=1:time, dp=1:data, tp.x=2:data, tp.y=2:tensor, tp.z=2:tensor">
+// CHECK: #dist.mesh<"mb=1:time, dp=1:data, cp=1:sequence, tp.x=2:data, tp.y=2:tensor, tp.z=2:tensor">
 // CHECK: %arg0: tensor<8x5xi64> {dist.seed = #dist.seed<"[8@tp.x, 5?]">
 // CHECK-DAG: nn.parameter "table" {{.*}}dist.seed = #dist.seed<"[53@(tp.y, tp.x), 12@tp.z]">
 // CHECK-DAG: nn.parameter "up" {{.*}}dist.seed = #dist.seed<"[12@(tp.z, tp.x), 20@tp.y]">
 // CHECK-DAG: nn.parameter "down" {{.*}}dist.seed = #dist.seed<"[20@(tp.y, tp.x), 12@tp.z]">
-// CHECK: nn.embedding {{.*}}dist.read_seed = #dist.seed<"[8@(tp.x, tp.y), 5?, 12?]">, dist.seed = #dist.seed<"[8@tp.x, 5?, 12?]">
+// CHECK: nn.embedding {{.*}}dist.read_seed = #dist.seed<"[8@(tp.x, tp.y), 5?, 12?]">, dist.seed = #dist.seed<"[8@tp.x, 5?, 12@tp.z]">
 // CHECK: nn.layer_norm {{.*}}dist.seed = #dist.seed<"[8@(tp.x, tp.y), 5?, 12@tp.z]">
 // CHECK: nn.matmul {{.*}}dist.read_seed = #dist.seed<"[8@(tp.x, tp.z), 5?, 20?]">, dist.seed = #dist.seed<"[8@tp.x, 5?, 20@tp.y]">
-// CHECK: nn.gelu {{.*}}dist.seed = #dist.seed<"[8@(tp.x, tp.z), 5?, 20?]">
+// CHECK: nn.gelu {{.*}}dist.seed = #dist.seed<"[8@(tp.x, tp.z), 5?, 20@tp.y]">
 // CHECK: nn.matmul {{.*}}dist.read_seed = #dist.seed<"[8@(tp.x, tp.y), 5?, 12?]">, dist.seed = #dist.seed<"[8@tp.x, 5?, 12@tp.z]">
-// CHECK: nn.add {{.*}}dist.seed = #dist.seed<"[8@(tp.x, tp.y), 5?, 12?]">
+// CHECK: nn.add {{.*}}dist.seed = #dist.seed<"[8@(tp.x, tp.y), 5?, 12@tp.z]">
 // CHECK: nn.layer_norm {{.*}}dist.seed = #dist.seed<"[8@(tp.x, tp.y), 5?, 12@tp.z]">
 // CHECK: nn.matmul {{.*}}dist.read_seed = #dist.seed<"[8@(tp.x, tp.z), 5?, 53?]">, dist.seed = #dist.seed<"[8@tp.x, 5?, 53@tp.y]">
 
