@@ -228,10 +228,10 @@ struct ThreeDimensional {
     return found;
   }
 
-  /// Whether an op adds up products alone, as gradients of one activation: one reduce-scatter serves all.
+  /// Whether an op adds up products alone which nothing else reads, as gradients of one activation: one reduce-scatter serves all.
   bool addsSums(Operation *op, const ShardingRule &rule) const {
     return rule.linear.kind == LinearClause::Sum && op->getNumOperands() > 1 && rule.linear.operands.size() == op->getNumOperands() &&
-           llvm::all_of(op->getOperands(), [&](Value operand) { return sums.contains(operand); });
+           llvm::all_of(op->getOperands(), [&](Value operand) { return sums.contains(operand) && operand.hasOneUse(); });
   }
 
   /// Whether a view's readers are products with weights, or for weights' gradients: gathered before it, rows serve all products with the value.
