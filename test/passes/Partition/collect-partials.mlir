@@ -123,3 +123,41 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
     return %s, %e, %n : tensor<2x5xf32>, tensor<2x5xf32>, tensor<2x5xf32>
   }
 }
+
+// -----
+
+// The sum is cut over the axis over which its terms are partial: they are added first, and scattered once. The sum inside is cut nowhere.
+// CHECK: %[[Y:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[U:.*]] = nn.matmul {{.*}} partial{tp}
+// CHECK: %[[P:.*]] = nn.add %[[Y]], %[[U]] {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2, 5] partial{tp}">>
+// CHECK: %[[R:.*]] = dist.reshard %[[P]] {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2@tp, 5]">>
+// CHECK: nn.add %[[R]], %{{.*}} -> tensor<2x5xf32, #dist.sharding<"[2@tp, 5]">>
+// CHECK-NOT: partial{tp}
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x7xf32>, %z: tensor<2x5xf32>) -> tensor<2x5xf32> {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %v = nn.parameter "v" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %y = nn.matmul %x, %w : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %s = nn.add %y, %z {dist.seed = #dist.sharding<"[2@tp, 5]">} : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    %u = nn.matmul %x, %v : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %r = nn.add %s, %u {dist.seed = #dist.sharding<"[2@tp, 5]">} : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    return %r : tensor<2x5xf32>
+  }
+}
+
+// -----
+
+// Without other terms nothing is added after the scatter.
+// CHECK: %[[P:.*]] = nn.add {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2, 5] partial{tp}">>
+// CHECK: %[[R:.*]] = dist.reshard %[[P]] {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2@tp, 5]">>
+// CHECK: return %[[R]]
+module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
+  func.func @main(%x: tensor<2x7xf32>) -> tensor<2x5xf32> {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %v = nn.parameter "v" {value = dense<1.0> : tensor<7x5xf32>, dist.seed = #dist.sharding<"[7@tp, 5]">} : tensor<7x5xf32>
+    %y = nn.matmul %x, %w : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %u = nn.matmul %x, %v : tensor<2x7xf32>, tensor<7x5xf32> -> tensor<2x5xf32>
+    %r = nn.add %y, %u {dist.seed = #dist.sharding<"[2@tp, 5]">} : tensor<2x5xf32>, tensor<2x5xf32> -> tensor<2x5xf32>
+    return %r : tensor<2x5xf32>
+  }
+}
