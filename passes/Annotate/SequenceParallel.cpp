@@ -69,12 +69,12 @@ struct SequenceParallel {
       seeds.push_back(std::move(seed));
   }
 
-  /// Cuts the positions of a value, inside of what axes of the sequence cut of them.
-  void cutPositions(Value value) {
+  /// Cuts the positions of a value over `inner`, inside of what axes of the sequence cut of them.
+  void cutPositions(Value value, ArrayRef<std::string> inner) {
     SequenceDims::Place place = *positions.of(value);
     std::vector<std::string> axes = program.mesh.axesOf(dist::AxisRole::Sequence);
     llvm::erase_if(axes, [&](const std::string &axis) { return program.mesh.size(axis) == 1; });
-    llvm::append_range(axes, program.axes);
+    llvm::append_range(axes, inner);
     auto [entry, isNew] = seedOf.try_emplace(value, seeds.size());
     if (isNew)
       seeds.push_back({value, {}});
@@ -96,11 +96,15 @@ struct SequenceParallel {
       setSharding(result, sharding.result(result.getResultNumber(), program.mesh));
     bool isWeighted = accessOf(op) == Access::Product || matchWeightLookup(op, program.dependences);
     if (!dist::axesOf(sharding.factors).empty()) {
+      const bool hasWeight = matchWeightMatmul(op, program.dependences).has_value();
       for (OpResult result : op->getResults())
-        if (isWeighted && !dist::reducedAxes(rule, sharding.factors, ReduceKind::Sum, result.getResultNumber()).empty())
+        if (isWeighted && !dist::reducedAxes(rule, sharding.factors, ReduceKind::Sum, result.getResultNumber()).empty()) {
           sums.insert(result);
-        else if (matchWeightMatmul(op, program.dependences))
+          if (!hasWeight && accessOf(op) == Access::Product && hasPositions(result)) // experts: tp has them, not rows
+            cutPositions(result, {});
+        } else if (hasWeight) {
           cutColumns(result);
+        }
       return;
     }
     auto isSum = [&](Value value) { return sums.contains(value); };
@@ -116,7 +120,7 @@ struct SequenceParallel {
         between.insert(result);
       // A view is cut as its reader is: that of a product's operand is whole.
       if (between.contains(result) && !isView(op) && hasPositions(result) && !parts.count(result))
-        cutPositions(result);
+        cutPositions(result, program.axes);
     }
   }
 
