@@ -7,12 +7,20 @@
 
 namespace hpc::plan {
 
+/// Ranks of a stage that take from another one.
+static int64_t takers(const Plan &plan, const Collective &permute) {
+  int64_t count = 0;
+  for (int64_t rank = 0; rank < plan.ranksPerStage(); ++rank)
+    count += permute.source.at(rank, 0, plan.ranksPerStage()) != seatOf(plan.axes, rank, permute.axes).position;
+  return count;
+}
+
 int64_t receivedBytes(const Plan &plan, const Collective &collective) {
   int64_t ranks = groupSize(plan, collective.axes), bytes = payloadBytes(plan, collective);
   if (collective.kind == CollectiveKind::Permute)
-    return bytes;
+    return multiplySizes(bytes, takers(plan, collective));
   int64_t others = multiplySizes(bytes, ranks - 1);
-  return (collective.kind == CollectiveKind::AllReduce ? multiplySizes(2, others) : others) / ranks;
+  return multiplySizes((collective.kind == CollectiveKind::AllReduce ? multiplySizes(2, others) : others) / ranks, plan.ranksPerStage());
 }
 
 PlanSummary summarize(const Plan &plan, const PlanFacts &facts) {
@@ -21,7 +29,7 @@ PlanSummary summarize(const Plan &plan, const PlanFacts &facts) {
   PlanSummary summary;
   for (const TrafficFacts &traffic : facts.collectives) {
     const Instruction &instruction = plan.stages[traffic.stage].programs[traffic.program].instructions[traffic.instruction];
-    int64_t ofStage = multiplySizes(receivedBytes(plan, std::get<Collective>(instruction.action)), plan.ranksPerStage());
+    int64_t ofStage = receivedBytes(plan, std::get<Collective>(instruction.action));
     summary.received = addSizes(summary.received, multiplySizes(ofStage, traffic.runs));
   }
   for (const TrafficFacts &traffic : facts.transfers)

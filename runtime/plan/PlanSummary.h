@@ -12,7 +12,8 @@ struct PlanSummary {
   int64_t kept = 0;        ///< bytes of this memory that forward keeps for gradients
 };
 
-/// Bytes that one rank receives for one run, as rings have it: (k - 1) / k of the array, for an all-reduce twice that.
+/// Bytes that the ranks of a stage receive for one run, each as rings have it: (k - 1) / k of the array, for an all-reduce twice that. In a permute
+/// only those that take from another rank.
 int64_t receivedBytes(const Plan &plan, const Collective &collective);
 
 /// `facts`: of the plan. Of a plan with entries the first.
