@@ -57,6 +57,19 @@ std::optional<GatheredValue> gatheredAlong(Value value, unsigned dim) {
   return std::nullopt;
 }
 
+/// Whether the value, or a sum that it is a term of, is reduce-scattered.
+static bool isScattered(Value value) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (isa<dist::ReduceScatterOp>(user))
+      return true;
+    if (!isa<nn::AddOp, nn::CastOp>(user))
+      break;
+    value = user->getResult(0);
+  }
+  return false;
+}
+
 bool isForPanels(dist::AllGatherOp gather) {
   SmallVector<Value> open{gather.getResult()};
   for (size_t next = 0; next < open.size(); ++next)
@@ -64,7 +77,8 @@ bool isForPanels(dist::AllGatherOp gather) {
       Operation *user = use.getOwner();
       if (auto product = dyn_cast<nn::MatmulOp>(user)) {
         for (ProductDim dim : {ProductDim::Rows, ProductDim::Columns, ProductDim::Sum})
-          if (std::optional<unsigned> at = dimOfOperand(product, use.getOperandNumber(), dim))
+          if (std::optional<unsigned> at = dimOfOperand(product, use.getOperandNumber(), dim);
+              at && (dim == ProductDim::Sum || isScattered(product.getResult())))
             if (std::optional<GatheredValue> found = gatheredAlong(use.get(), *at); found && found->gather == gather)
               return true;
       } else if (isa<nn::ReshapeOp, nn::TransposeOp, dist::FillTailOp, nn::CastOp>(user)) {

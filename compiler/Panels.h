@@ -31,7 +31,7 @@ std::optional<GatheredValue> gatheredAlong(Value value, unsigned dim);
 /// Whether one axis cuts the first sub-dim, and nothing the others: then each rank's part is one block.
 bool isCutInBlocks(const dist::DimSharding &dim);
 
-/// Whether a product reads the gathered dim: it is gathered again for gradients, which take it in panels, too.
+/// Whether a product sums over the gathered dim, or has it in a result that is scattered.
 bool isForPanels(dist::AllGatherOp gather);
 
 } // namespace hpc

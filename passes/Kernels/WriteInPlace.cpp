@@ -116,7 +116,7 @@ bool diesIn(nn::FusedOp region, Value value) {
   auto fused = dyn_cast_or_null<nn::FusedOp>(maker);
   if (!maker || maker->getBlock() != region->getBlock() ||
       !(fused ? fused.inPlaceOperand(cast<OpResult>(value).getResultNumber()) < 0
-              : providerOf(maker) == Provider::Library))
+              : providerOf(maker) == Provider::Library || addsInProduct(maker)))
     return false;
   return isReadBy(value, [&](Operation *user) { return user == region || user->isBeforeInBlock(region); });
 }
