@@ -215,9 +215,11 @@ struct PanelProductsPass : impl::PanelProductsBase<PanelProductsPass> {
           for (Block &block : region)
             blocks.push_back(&block);
     });
+    bool isUsed = false;
     for (Block *block : blocks) {
       SmallVector<Operation *> roots;
       std::vector<PanelGroup> groups = kernels::findPanels(*block, mesh);
+      isUsed |= !groups.empty();
       for (PanelGroup &group : groups) {
         PanelBuilder(group, mesh).run();
         for (const PanelUnit &unit : group.units)
@@ -226,6 +228,9 @@ struct PanelProductsPass : impl::PanelProductsBase<PanelProductsPass> {
       for (Operation *root : llvm::reverse(roots))
         eraseUnread(root);
     }
+    if (!isUsed)
+      mlir::emitRemark(getOperation().getLoc()) << "--panels changes nothing: no product has an operand that is gathered along what it sums over and that products "
+                                                   "alone read; use it with --tp-layout=2d";
   }
 };
 } // namespace
