@@ -53,6 +53,7 @@ Plan fullPlan() {
   stage.programs[1].instructions[1].action = [] {
     Gemm gemm = test::gemm(2, 0, 1, 1, test::table({4, 3}), test::table({3, 2, 1, 0}), 3, 3, 4);
     gemm.a.transpose = gemm.b.transpose = gemm.b.packed = true;
+    gemm.a.offset = test::table({8, 0});
     gemm.batch = {2, 1};
     gemm.a.stride = {3, 1};
     gemm.b.stride = {2, 5};
