@@ -39,6 +39,12 @@ std::optional<GatheredValue> gatheredAlong(Value value, unsigned dim) {
       std::reverse(found.views.begin(), found.views.end());
       return found;
     }
+    if (auto fill = dyn_cast<dist::FillTailOp>(op)) {
+      if (!fill.getOperand().getDefiningOp<dist::AllGatherOp>() || llvm::is_contained(fill.getDims(), int64_t(dim)))
+        return std::nullopt;
+      found.fill = fill;
+      continue;
+    }
     found.views.push_back({op, dim});
     if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
       std::optional<unsigned> before = dimBefore(reshape, dim);
@@ -47,9 +53,6 @@ std::optional<GatheredValue> gatheredAlong(Value value, unsigned dim) {
       dim = *before;
     } else if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
       dim = unsigned(transpose.getPermutation()[dim]);
-    } else if (auto fill = dyn_cast<dist::FillTailOp>(op)) {
-      if (llvm::is_contained(fill.getDims(), int64_t(dim)))
-        return std::nullopt;
     } else if (!isa<nn::CastOp>(op)) {
       return std::nullopt;
     }

@@ -19,7 +19,8 @@ struct GatheredValue {
     unsigned dim; ///< of its result
   };
   mutable dist::AllGatherOp gather; ///< a handle: asking it something is no change
-  SmallVector<View> views; ///< from the gather to the value
+  mutable dist::FillTailOp fill; ///< right behind the gather, of other dims; or null
+  SmallVector<View> views;       ///< from there to the value
 
   std::string axis() const { return gather.getAxis().str(); }
   /// How the gathered dim is cut before; the first sub-dim by the axis alone.

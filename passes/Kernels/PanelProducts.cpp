@@ -26,15 +26,15 @@ Type sumType(Type element) {
 RankedTensorType withElement(RankedTensorType type, Type element) {
   return RankedTensorType::get(type.getShape(), element, type.getEncoding());
 }
-/// The type with another size of a dim, cut as `cut`.
-RankedTensorType withDim(RankedTensorType type, unsigned dim, int64_t size, const dist::DimSharding &cut) {
+/// The type with another size of a dim, which no rank's coordinate cuts: what a panel of it holds depends on the step, too.
+RankedTensorType withPanel(RankedTensorType type, unsigned dim, int64_t size) {
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] = size;
   auto made = RankedTensorType::get(shape, type.getElementType());
   if (!dist::shardingAttrOf(type))
     return made;
   dist::Sharding sharding = dist::shardingAttrOf(type).getValue();
-  sharding.dims[dim] = cut;
+  sharding.dims[dim] = {dist::SubDim{size, {}}};
   return dist::withSharding(made, sharding);
 }
 
@@ -66,6 +66,28 @@ private:
     return cause ? builder.getStringAttr(cause.getValue() + ", in panels") : cause;
   }
 
+  /// A rank's own panel; zero where a product that sums over another dim would read its padding.
+  Value ownPanel(dist::AllGatherOp gather) {
+    Value &own = owned[gather];
+    if (own)
+      return own;
+    own = gather.getOperand();
+    for (const PanelUnit &unit : group.units)
+      for (const PanelTerm &term : unit.terms)
+        for (const std::optional<GatheredValue> &panels : term.panels)
+          if (panels && panels->gather == gather && panels->fill)
+            return own = dist::FillTailOp::create(builder, gather.getLoc(), own.getType(), own, panels->fill.getDimsAttr(), panels->fill.getValueAttr());
+    return own;
+  }
+
+  /// What a panel has in place of padding depends on whose it is, so it has no sharding then.
+  RankedTensorType panelType(const GatheredValue &panels) const {
+    auto type = nn::tensorType(panels.gather.getOperand());
+    return dist::hasPadding(panels.cut(), mesh)
+               ? dist::withoutSharding(type)
+               : withPanel(type, unsigned(panels.gather.getFromDim()), dist::boxSize(panels.cut(), mesh));
+  }
+
   /// What travels for a step.
   void fetch(int64_t at) {
     for (const PanelUnit &unit : group.units)
@@ -74,10 +96,10 @@ private:
           if (!panels || fetched.count({panels->gather, at}))
             continue;
           dist::AllGatherOp gather = panels->gather;
-          Value operand = gather.getOperand();
+          Value operand = ownPanel(gather);
           StringAttr skew = unit.skewOf(gather.getAxis());
           if (skew || at > 0)
-            operand = dist::RawPermuteOp::create(builder, gather.getLoc(), operand.getType(), operand, gather.getAxisAttr(), causeOf(gather),
+            operand = dist::RawPermuteOp::create(builder, gather.getLoc(), panelType(*panels), operand, gather.getAxisAttr(), causeOf(gather),
                                                  gather.getAvoidAttr(), builder.getI64IntegerAttr(at), skew, UnitAttr());
           fetched[{gather, at}] = operand;
         }
@@ -86,13 +108,15 @@ private:
   /// The panel under the views that the product had of all panels.
   Value seenAs(const GatheredValue &panels) {
     Value value = fetched.at({panels.gather, step});
+    const bool hasSharding = bool(dist::shardingAttrOf(panelType(panels)));
     for (const GatheredValue::View &view : panels.views) {
       IRMapping mapping;
       mapping.map(view.op->getOperand(0), value);
       Operation *made = builder.clone(*view.op, mapping);
       setValueIds(made, {});
       value = made->getResult(0);
-      value.setType(withDim(nn::tensorType(value), view.dim, dist::boxSize(panels.cut(), mesh), panels.cut()));
+      auto type = withPanel(nn::tensorType(value), view.dim, dist::boxSize(panels.cut(), mesh));
+      value.setType(hasSharding ? type : dist::withoutSharding(type));
     }
     return value;
   }
@@ -100,7 +124,7 @@ private:
   /// The step's part of a dim; of a panel: its extent.
   Value partOf(const PanelUnit &unit, Value value, unsigned dim, const dist::DimSharding &cut) {
     const int64_t box = dist::boxSize(cut, mesh);
-    return dist::RawBlockOp::create(builder, unit.root->getLoc(), withDim(nn::tensorType(value), dim, box, {dist::SubDim{box, {}}}), value,
+    return dist::RawBlockOp::create(builder, unit.root->getLoc(), withPanel(nn::tensorType(value), dim, box), value,
                                     builder.getI64IntegerAttr(dim), dist::ShardingAttr::get(builder.getContext(), dist::Sharding{{cut}, {}}),
                                     builder.getI64IntegerAttr(step), unit.skewOf(cut[0].axes[0]));
   }
@@ -187,6 +211,7 @@ private:
   const int64_t ranks;
   int64_t step = 0;
   SmallVector<Sum> sums;
+  llvm::DenseMap<Operation *, Value> owned;                 ///< by gather
   std::map<std::pair<Operation *, int64_t>, Value> fetched; ///< by gather and step
 };
 
