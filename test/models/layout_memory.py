@@ -15,8 +15,8 @@ parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
 parser.add_argument("--models", default=os.path.join(os.path.dirname(ROOT), "shared", "models"))
 options = parser.parse_args()
 WITHIN_STORED, WITHIN_KEPT = 1.02, 1.1
-# Flags, one part of weights and states of so many, and one of what is kept. Panels do not keep gathered operands.
-LAYOUTS = [("--tp=4 --tp-layout=2d --panels", 4, 4), ("--tp=8 --tp-layout=2.5d --panels", 4, 8), ("--tp=8 --tp-layout=3d --panels", 8, 8), ("--tp=4 --sp --panels", 4, 4)]
+# Flags, one part of weights and states of so many, and one of what is kept. The 25 heads divide by 5; only --recompute=attention gathers shared rows again.
+LAYOUTS = [("--tp=4 --tp-layout=2d", 4, 4), ("--tp=8 --tp-layout=2.5d", 4, 8), ("--tp=8 --tp-layout=3d", 8, 8), ("--tp=5 --sp --recompute=attention", 5, 5)]
 
 
 def bytes_of(flags, folder):
