@@ -65,7 +65,7 @@ SmallVector<DimCut, 2> RowDims::cuts(OpResult value, ArrayRef<std::string> axes)
   ArrayRef<int64_t> shape = nn::shapeOf(value);
   for (unsigned dim = 0; dim < shape.size(); ++dim)
     if (flow.carries(value, dim) && flow.size(value, dim) == batch)
-      add(dim, {shape[dim] / batch, batch}, over.batch);
+      add(dim, {shape[dim] / batch, batch}, cuts.empty() ? over.batch : std::vector<std::string>()); // pairs of sequences have two such dims
   if (std::optional<SequenceDims::Place> place = positions.of(value))
     add(place->dim, place->piece, over.positions);
   return cuts;
