@@ -7,6 +7,7 @@
 
 #include "compiler/Dialect/Dist/Dist.h"
 #include "compiler/Dialect/NN/RowPositions.h"
+#include "compiler/StepPart.h"
 
 namespace hpc {
 
@@ -53,9 +54,7 @@ public:
     for (Operation &op : body)
       if (std::optional<Rows> found = rowsOf(&op))
         rows.insert({&op, *found});
-    for (Operation &op : llvm::reverse(body))
-      if (leavesLater(&op))
-        rows.erase(&op);
+    leaveZigzag();
     SmallVector<Operation *> ops;
     for (Operation &op : body)
       ops.push_back(&op);
@@ -120,25 +119,52 @@ private:
     return std::nullopt;
   }
 
-  /// Whether nobody needs the rows of an op's results in zigzag, or all of them, and its operands have no more elements: then these are
-  /// brought back, as the input of a head is, not its logits.
-  bool leavesLater(Operation *op) const {
-    auto found = rows.find(op);
-    if (found == rows.end())
-      return false;
-    ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  /// Ops that feed outputs alone return to the program's order from where the rows have the fewest elements, the last such place: the input of a head
+  /// is brought back, not its logits.
+  void leaveZigzag() {
+    llvm::DenseMap<Operation *, Rows> left;
+    for (Operation &op : llvm::reverse(body))
+      if (auto found = rows.find(&op); found != rows.end() && mayLeaveBefore(&op, found->second)) {
+        left.insert({&op, found->second});
+        rows.erase(found);
+      }
+    for (Operation &op : body) {
+      auto found = left.find(&op);
+      if (found == left.end())
+        continue;
+      ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+      auto isAhead = [&](auto pair) {
+        auto [value, dims] = pair;
+        return !carriesRows(rule, dims, found->second, value) || (value.getDefiningOp() && rows.contains(value.getDefiningOp()));
+      };
+      if (llvm::all_of(llvm::zip(op.getOperands(), rule.operands), isAhead) && growth(&op, rule, found->second) == 0)
+        rows.insert({&op, found->second});
+    }
+  }
+
+  bool carriesRows(const ShardingRule &rule, ArrayRef<ShardingRule::DimFactors> dims, const Rows &ofOp, Value value) const {
+    return placeIn(rule, dims, ofOp) && dependences.lookup(value).fromInputs;
+  }
+
+  /// Elements that results have more than operands, of those that carry rows.
+  int64_t growth(Operation *op, const ShardingRule &rule, const Rows &ofOp) const {
     auto elementsOf = [&](auto values, const auto &allDims) {
       int64_t elements = 0;
       for (auto [value, dims] : llvm::zip(values, allDims))
-        elements += placeIn(rule, dims, found->second) ? nn::tensorType(value).getNumElements() : 0;
+        elements += carriesRows(rule, dims, ofOp, value) ? nn::tensorType(value).getNumElements() : 0;
       return elements;
     };
+    return elementsOf(op->getResults(), rule.results) - elementsOf(op->getOperands(), rule.operands);
+  }
+
+  /// Whether nobody needs the rows of an op's results in zigzag, or all of them, and they are as many as those of its operands.
+  bool mayLeaveBefore(Operation *op, const Rows &ofOp) const {
+    ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
     auto needsThem = [&](OpOperand &use) {
-      std::optional<Place> place = placeIn(rule, rule.results[cast<OpResult>(use.get()).getResultNumber()], found->second);
-      return rows.contains(use.getOwner()) || (place && takesWhole(use, place->dim));
+      std::optional<Place> place = placeIn(rule, rule.results[cast<OpResult>(use.get()).getResultNumber()], ofOp);
+      return !place || rows.contains(use.getOwner()) || takesWhole(use, place->dim);
     };
-    return !rule.factors[found->second.factor].isSequence && llvm::none_of(op->getUses(), needsThem) &&
-           elementsOf(op->getResults(), rule.results) >= std::max<int64_t>(elementsOf(op->getOperands(), rule.operands), 1);
+    return !rule.factors[ofOp.factor].isSequence && llvm::none_of(op->getUses(), needsThem) && growth(op, rule, ofOp) >= 0;
   }
 
   /// Whether an op needs a dim of an operand on every rank.
@@ -191,7 +217,7 @@ private:
     ShardingRule rule = maker.getShardingRule();
     return llvm::all_of(rule.results[cast<OpResult>(value).getResultNumber()][place.dim], [&](int factor) {
       auto has = [&](const auto &dims) { return llvm::any_of(dims, [&](const auto &factors) { return llvm::is_contained(factors, factor); }); };
-      return !rule.factors[factor].isIndex && llvm::none_of(rule.operands, has);
+      return rule.factors[factor].canCut && !rule.factors[factor].isIndex && llvm::none_of(rule.operands, has);
     });
   }
 
@@ -210,6 +236,8 @@ private:
   }
 
   Value inProgramOrder(Value value, bool isWhole) {
+    // A table of positions is stored whole, or in pieces of its own.
+    isWhole |= stepPartOf(value.getLoc()) == StepPart::Gradient;
     return gathered(value, placed.find(value)->second, &Order::toProgram, isWhole ? Cut::None : Cut::Axes);
   }
 
