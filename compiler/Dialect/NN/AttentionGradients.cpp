@@ -131,9 +131,9 @@ LogicalResult AttentionGradOp::verify() {
   sums[3] = 1;
   if (getWhole().size() != 0 && getWhole().size() != 2)
     return emitOpError("(C8) `whole` is a log_sum and sums of rows, got ") << getWhole().size() << " values";
-  for (auto [value, shape] : llvm::zip(getWhole(), ArrayRef({ArrayRef(logSum), ArrayRef(sums)})))
-    if (failed(verifyOfQueries(*this, value, shape, element)))
-      return failure();
+  if (!getWhole().empty() && (failed(verifyOfQueries(*this, getWhole()[0], logSum, element)) ||
+                              failed(verifyOfQueries(*this, getWhole()[1], sums, element))))
+    return failure();
   return success();
 }
 
