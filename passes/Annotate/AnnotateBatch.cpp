@@ -71,10 +71,14 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
     if (failed(dims))
       return signalPassFailure();
     int64_t microBatches = mesh.sizeOf(dist::AxisRole::Time);
-    SequenceDims sequence(function);
     std::vector<std::string> ofRows = mesh.axesOf(dist::AxisRole::Time);
     llvm::append_range(ofRows, mesh.axesOf(dist::AxisRole::Data));
-    const auto [axes, sequenceAxes] = rowAxesFor(batchSize(function, *dims), !sequence.all().empty(), ofRows, mesh);
+    const int64_t batch = batchSize(function, *dims);
+    RowAxes rows = rowAxesFor(batch, /*hasPositions=*/true, ofRows, mesh);
+    std::optional<SequenceDims> sequence; // found where some axis needs it
+    if (!rows.positions.empty())
+      rows = rowAxesFor(batch, !sequence.emplace(function).all().empty(), ofRows, mesh);
+    const std::vector<std::string> &axes = rows.batch;
     bool hasBatch = false;
     for (auto [argument, dim] : llvm::enumerate(*dims)) {
       if (!dim)
@@ -103,8 +107,8 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
       cutOutside(seed, *dim, axes);
       dist::setSeed(value, seed);
     }
-    if (!sequenceAxes.empty())
-      cutSequence(function, sequence, sequenceAxes);
+    if (!rows.positions.empty())
+      cutSequence(function, *sequence, rows.positions);
     if (microBatches > 1)
       cutOutsideOfSeeds(function, *dims, mesh.axesOf(dist::AxisRole::Time));
     if (microBatches > 1 && !hasBatch) {
