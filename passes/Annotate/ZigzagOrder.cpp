@@ -228,6 +228,8 @@ private:
         return value;
       // What an op of rows sums up over them is a term on each rank: it becomes pieces after its rows have changed places.
       Operation *maker = value.getDefiningOp();
+      while (maker && isView(maker) && !rows.contains(maker))
+        maker = maker->getOperand(0).getDefiningOp();
       return gathered(value, place, &Order::toZigzag, maker && rows.contains(maker) ? Cut::None : Cut::Free);
     }
     if (own->second.dim == place.dim && own->second.piece == place.piece)
