@@ -147,7 +147,7 @@ private:
       if (value.use_empty())
         continue;
       int64_t hops = 0;
-      while (value.hasOneUse() && isa<RawPermuteOp, nn::AddOp>(*value.user_begin())) {
+      while (value.hasOneUse() && isa<RawPermuteOp, nn::AddOp, nn::ConcatOp>(*value.user_begin())) {
         Operation *next = *value.user_begin();
         if (auto move = dyn_cast<RawPermuteOp>(next))
           hops += int64_t(move.getShift());
