@@ -76,12 +76,14 @@ std::vector<Candidate> withSameRanks(const Candidate &given) {
   return all;
 }
 
-std::vector<Candidate> withMoreRanks(const Candidate &given, int64_t factor) {
+/// `activationsDecide`: what outlives a micro-batch fits, so that ranks which share a sequence may help.
+std::vector<Candidate> withMoreRanks(const Candidate &given, int64_t factor, bool activationsDecide) {
   std::vector<Candidate> all;
   for (int64_t tp = 1; tp <= factor; tp *= 2)
     if (std::optional<Candidate> next = withDegree(given, dist::AxisRole::Tensor, tp))
       add(all, withDegree(*next, dist::AxisRole::Pipeline, factor / tp));
-  add(all, withDegree(given, dist::AxisRole::Sequence, factor)); // fails where nothing has positions
+  if (activationsDecide || given.options.zero > 0)
+    add(all, withDegree(given, dist::AxisRole::Sequence, factor)); // fails where nothing has positions
   return all;
 }
 
@@ -160,7 +162,7 @@ std::string cheapestThatFit(Trials &trials, const Options &options, const Trial 
   tryAll(trials, withSameRanks(asked), ranks, fits);
   for (int64_t factor : {2, 4, 8})
     if (fits.size() < wanted)
-      tryAll(trials, withMoreRanks(asked, factor), ranks, fits);
+      tryAll(trials, withMoreRanks(asked, factor, outcomeOf(given, options) == Outcome::TooLarge), ranks, fits);
   if (fits.size() > wanted)
     fits.resize(wanted);
   std::string text;
