@@ -40,15 +40,15 @@ struct Order {
 
 class Zigzag {
 public:
-  Zigzag(func::FuncOp function, const SequenceDims &sequence, ArrayRef<std::string> axes, int64_t ranks)
-      : body(function.front()), first(&body.front()), sequence(sequence), axes(axes), ranks(ranks), dependences(nn::findDependences(function)) {}
+  Zigzag(func::FuncOp function, const SequenceDims &sequence, const dist::Mesh &mesh, ArrayRef<std::string> axes)
+      : body(function.front()), first(&body.front()), sequence(sequence), mesh(mesh), axes(axes), dependences(nn::findDependences(function)) {}
 
   bool run() {
     for (Operation &op : body)
       if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op); ruled && nn::isCausalAttention(&op))
         for (const ShardingFactor &factor : ruled.getShardingRule().factors)
           if (factor.isSequence && factor.canCut)
-            addOrder(factor.size);
+            addOrder(factor.size, ranksOf(op.getResult(0)));
     if (orders.empty())
       return false;
     for (Operation &op : body)
@@ -66,7 +66,22 @@ public:
 private:
   // ---- ops whose rows are in zigzag -----------------------------------------------------------------
 
-  void addOrder(int64_t size) {
+  /// How many parts the rows of a value will have: over the axes, and what a layout cuts them over inside of these.
+  int64_t ranksOf(Value value) const {
+    std::vector<std::string> names = axes.vec();
+    std::optional<Place> place = sequence.of(value);
+    if (std::optional<dist::Seed> seed = dist::seedOf(value); seed && place)
+      for (const dist::SubDim &sub : seed->sharding.dims[place->dim])
+        for (const std::string &name : sub.axes)
+          if (!llvm::is_contained(names, name))
+            names.push_back(name);
+    int64_t ranks = 1;
+    for (const std::string &name : names)
+      ranks *= mesh.size(name);
+    return ranks;
+  }
+
+  void addOrder(int64_t size, int64_t ranks) {
     Order &order = orders[size];
     if (!order.positions.empty())
       return;
@@ -295,8 +310,8 @@ private:
   Block &body;
   Operation *first; ///< of the program
   const SequenceDims &sequence;
+  const dist::Mesh &mesh;
   ArrayRef<std::string> axes;
-  const int64_t ranks;
   nn::Dependences dependences;
   std::map<int64_t, Order> orders;              ///< by the number of positions
   llvm::DenseMap<Operation *, Rows> rows;       ///< of the ops in zigzag
@@ -306,10 +321,7 @@ private:
 } // namespace
 
 bool orderInZigzag(func::FuncOp function, const SequenceDims &sequence, const dist::Mesh &mesh, ArrayRef<std::string> axes) {
-  int64_t ranks = 1;
-  for (const std::string &axis : axes)
-    ranks *= mesh.size(axis);
-  return Zigzag(function, sequence, axes, ranks).run();
+  return Zigzag(function, sequence, mesh, axes).run();
 }
 
 } // namespace hpc
