@@ -45,7 +45,9 @@ struct AnnotateSequence : impl::AnnotateSequenceBase<AnnotateSequence> {
     }
     if (failed(checkMixers(function, sequence, flag)))
       return signalPassFailure();
-    if (mode == "ulysses") // each rank has all positions of its heads, and as much work
+    if (llvm::all_of(sequence.all(), [&](const auto &found) { return sequence.isOfKeysAlone(found.first); }))
+      mlir::emitRemark(function.getLoc()) << flag << ": a step computes one position of each sequence, so these ranks compute the same; use --tp or --dp";
+    else if (mode == "ulysses") // each rank has all positions of its heads, and as much work
       exchangeHeads(function, sequence, mesh, axes);
     else if (balance == "zigzag" && sequence.spelledOut())
       mlir::emitRemark(sequence.spelledOut()->getLoc()) << "--cp-balance=zigzag: the attention of " << describeOp(sequence.spelledOut())

@@ -40,3 +40,14 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, cp=4:sequence, 
     return %a, %b : tensor<2x6x8x4xf32>, tensor<2x3x8x4xf32>
   }
 }
+
+// -----
+
+// One new position, as in a step of decoding, cannot be shared; its keys are many.
+module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, cp=2:sequence, tp=1:tensor">} {
+  // expected-remark @below {{--cp=2: a step computes one position of each sequence, so these ranks compute the same; use --tp or --dp}}
+  func.func @main(%q: tensor<2x6x1x4xf32>, %k: tensor<2x6x8x4xf32>) -> tensor<2x6x1x4xf32> {
+    %a = nn.attention %q, %k, %k {scale = 1.0 : f64} : tensor<2x6x1x4xf32>, tensor<2x6x8x4xf32>, tensor<2x6x8x4xf32> -> tensor<2x6x1x4xf32>
+    return %a : tensor<2x6x1x4xf32>
+  }
+}
