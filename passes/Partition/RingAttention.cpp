@@ -316,7 +316,7 @@ private:
 bool isGradientOf(nn::AttentionGradOp gradient, const Forward &forward, SharedKeys keys, SharedKeys values) {
   nn::AttentionOp op = forward.op;
   return unfilled(gradient.getQuery()) == forward.query && keys.gather.getOperand() == forward.key && values.gather.getOperand() == forward.value &&
-         gradient.getBias() == op.getBias() && gradient.getVisible() == op.getVisible() && gradient.getScale() == op.getScale() &&
+         unfilled(gradient.getBias()) == unfilled(op.getBias()) && unfilled(gradient.getVisible()) == unfilled(op.getVisible()) && gradient.getScale() == op.getScale() &&
          gradient.getCausalOffset() == op.getCausalOffset() && gradient.getGuarded() == op.getGuarded() &&
          unfilled(gradient.getQueryPositions()) == unfilled(op.getQueryPositions()) && gradient.getHiddenAttr() == op.getHiddenAttr() && gradient.getSite() == op.getSite() &&
          llvm::equal(gradient.getKeyStart(), op.getKeyStart());
