@@ -39,8 +39,8 @@ struct ThreeDimensional {
   SmallVector<WeightLookup> tables; ///< the first lookup of each that is cut by rows of the table
 
   explicit ThreeDimensional(const LayoutProgram &program)
-      : program(program), function(program.function), y(program.mesh.axesOf(dist::AxisRole::Tensor)[0]), z(program.mesh.axesOf(dist::AxisRole::Tensor)[1]),
-        rows(function, program.batchDims, program.mesh) {
+      : program(program), function(program.function), y(program.mesh.axesOf(dist::AxisRole::Tensor)[0]),
+        z(program.mesh.axesOf(dist::AxisRole::Tensor)[1]), rows(function, program.batchDims, program.mesh) {
     for (const dist::Mesh::Axis &axis : program.mesh.axes)
       if (axis.role == dist::AxisRole::Time || dist::cutsRows(axis.role))
         batchAxes.push_back(axis.name);
@@ -50,23 +50,20 @@ struct ThreeDimensional {
   static Turn next(Turn turn) { return turn == Turn::Stream ? Turn::Inner : Turn::Stream; }
   const std::string &hiddenAxis(Turn turn) const { return turn == Turn::Stream ? z : y; }
   const std::string &rowAxis(Turn turn) const { return turn == Turn::Stream ? y : z; }
-  Turn turnOf(Value value) const { return turns.lookup(value); }
-
-  /// Axes of size 1 cut nothing.
-  std::vector<std::string> several(std::vector<std::string> axes) const {
-    llvm::erase_if(axes, [&](const std::string &axis) { return program.mesh.size(axis) == 1; });
+  std::vector<std::string> rowAxes(Turn turn) const {
+    std::vector<std::string> axes = batchAxes;
+    axes.push_back(rowAxis(turn));
     return axes;
   }
 
-  void cut(Value value, unsigned dim, Piece piece, const std::vector<std::string> &axes) {
-    if (std::vector<std::string> over = several(axes); !over.empty())
-      cuts[value].push_back({dim, piece, over});
+  /// Axes of size 1 cut nothing.
+  void cut(Value value, unsigned dim, Piece piece, std::vector<std::string> axes) {
+    llvm::erase_if(axes, [&](const std::string &axis) { return program.mesh.size(axis) == 1; });
+    if (!axes.empty())
+      cuts[value].push_back({dim, piece, axes});
   }
 
-  /// Cuts the rows of all results over the axes that cut them in every value, and over `axis`.
-  void cutRows(Operation *op, ArrayRef<std::string> axis) {
-    std::vector<std::string> axes = batchAxes;
-    llvm::append_range(axes, axis);
+  void cutRows(Operation *op, ArrayRef<std::string> axes) {
     for (OpResult result : op->getResults())
       llvm::append_range(cuts[result], rows.cuts(result, axes));
   }
@@ -84,6 +81,12 @@ struct ThreeDimensional {
     for (OpResult result : op->getResults())
       if (dist::Sharding parts = sharding.result(result.getResultNumber(), program.mesh); !dist::cutAxes(parts).empty())
         hidden[result] = parts;
+  }
+
+  static dist::Sharding partsOf(Value value, const DimCut &cut) {
+    dist::Sharding parts = dist::replicated(nn::shapeOf(value).vec());
+    cutPiece(parts.dims[cut.dim], cut);
+    return parts;
   }
 
   void cutHidden(Value value) {
@@ -144,7 +147,7 @@ struct ThreeDimensional {
   /// A product sums over the axis of its operand's hidden dim; ranks along both axes have the same rows, which its readers share.
   Turn visitProduct(WeightMatmul product) {
     Value weight = product.op->getOperand(product.weight), input = product.op->getOperand(product.activation);
-    const Turn from = turnOf(input) == Turn::None ? Turn::Inner : turnOf(input); // what comes from outside is whole
+    const Turn from = turns.lookup(input) == Turn::None ? Turn::Inner : turns.lookup(input); // what comes from outside is whole
     Turn to = next(from);
     Piece k = allOf(weight, product.weightK), n = allOf(weight, product.weightN);
     if (auto found = parts.find(product.op); found != parts.end() && found->second.isRow) {
@@ -155,20 +158,17 @@ struct ThreeDimensional {
       if (llvm::is_contained(llvm::make_first_range(product.stacked), product.weightN))
         to = Turn::Inner; // whole matrices are dealt out over y
     }
-    DimCut ofK{product.weightK, k, several({hiddenAxis(from)})}, ofN{product.weightN, n, several({hiddenAxis(to)})};
+    DimCut ofK{product.weightK, k, {hiddenAxis(from)}}, ofN{product.weightN, n, {hiddenAxis(to)}};
     if (to == from)
-      ofK.axes.clear();
+      ofK.axes.clear(); // the operand has whole matrices' axis
     if (!program.mayCut(weight, ofN))
       return from;
     if (std::optional<DimCut> known = cutInUse(weight, product.weightN))
       ofN = *known;
     else
       cutWeight(weight, {ofK, ofN});
-    if (product.resultN) {
-      dist::Sharding parts = dist::replicated(nn::shapeOf(product.op->getResult(0)).vec());
-      cutPiece(parts.dims[*product.resultN], {*product.resultN, ofN.piece, ofN.axes});
-      hidden[product.op->getResult(0)] = parts;
-    }
+    if (product.resultN)
+      hidden[product.op->getResult(0)] = partsOf(product.op->getResult(0), {*product.resultN, ofN.piece, ofN.axes});
     leaveRowsToReaders(product.op, to);
     return to;
   }
@@ -176,10 +176,8 @@ struct ThreeDimensional {
   /// A partial sum has the rows that all of its ranks share. Readers share them out, sums over rows and the return, too.
   void leaveRowsToReaders(Operation *op, Turn turn) {
     sums.insert(op->getResult(0));
-    cutRows(op, {});
-    std::vector<std::string> axes = batchAxes;
-    axes.push_back(rowAxis(turn));
-    if (SmallVector<DimCut, 2> wanted = rows.cuts(op->getResult(0), axes); !wanted.empty())
+    cutRows(op, batchAxes);
+    if (SmallVector<DimCut, 2> wanted = rows.cuts(op->getResult(0), rowAxes(turn)); !wanted.empty())
       ofReaders.push_back({op->getResult(0), wanted, /*ofReaders=*/true});
   }
 
@@ -190,18 +188,17 @@ struct ThreeDimensional {
       return Turn::None;
     const bool bySum = paysByRows(lookup, program);
     if (!used.contains(lookup.table)) {
-      cutWeight(lookup.table, {{lookup.dim, allOf(lookup.table, lookup.dim), bySum ? several({y}) : std::vector<std::string>()},
-                               {width, allOf(lookup.table, width), several({z})}});
+      cutWeight(lookup.table, {{lookup.dim, allOf(lookup.table, lookup.dim), bySum ? std::vector<std::string>{y} : std::vector<std::string>()},
+                               {width, allOf(lookup.table, width), {z}}});
       if (bySum)
         tables.push_back(lookup);
     }
-    hidden[lookup.table] = dist::replicated(nn::shapeOf(lookup.table).vec());
-    cutPiece(hidden[lookup.table].dims[width], {width, allOf(lookup.table, width), several({z})});
+    hidden[lookup.table] = partsOf(lookup.table, {width, allOf(lookup.table, width), {z}});
     followHidden(lookup.op, cast<ShardingRuleOpInterface>(lookup.op).getShardingRule(), Turn::Stream);
     if (bySum)
       leaveRowsToReaders(lookup.op, Turn::Stream);
     else
-      cutRows(lookup.op, y);
+      cutRows(lookup.op, rowAxes(Turn::Stream));
     return Turn::Stream;
   }
 
@@ -219,7 +216,7 @@ struct ThreeDimensional {
   Turn commonTurn(Operation *op) const {
     Turn found = Turn::None;
     for (Value operand : op->getOperands()) {
-      Turn turn = turnOf(operand);
+      Turn turn = turns.lookup(operand);
       if (accessOf(op) == Access::Product && turn != Turn::None && found != Turn::None && turn != found)
         return Turn::None;
       if (found == Turn::None)
@@ -237,17 +234,15 @@ struct ThreeDimensional {
   /// Whether a view's readers are products with weights, or for weights' gradients: gathered before it, rows serve all products with the value.
   bool isOfProducts(Operation *view) const {
     return isView(view) && llvm::all_of(view->getUsers(), [&](Operation *user) {
-             bool sumsRows = accessOf(user) == Access::Product && (matchWeightMatmul(user, program.dependences) || rows.cuts(user->getResult(0), {}).empty());
-             return sumsRows || isOfProducts(user);
+             bool isProduct = accessOf(user) == Access::Product;
+             return isOfProducts(user) || (isProduct && (matchWeightMatmul(user, program.dependences) || rows.cuts(user->getResult(0), {}).empty()));
            });
   }
 
   /// Attention follows its queries, unless these share a sequence: then it is seeded, or its readers could take the heads instead.
   bool isLeftOpen(const ShardingRule &rule, Turn turn) const {
-    std::vector<std::string> axes = batchAxes;
-    axes.push_back(rowAxis(turn));
     return llvm::any_of(rule.factors, [](const ShardingFactor &factor) { return factor.isSequence; }) &&
-           llvm::all_of(rows.axesFor(axes).positions, [&](const std::string &axis) { return program.mesh.hasRole(axis, dist::AxisRole::Sequence); });
+           llvm::all_of(rows.axesFor(rowAxes(turn)).positions, [&](const std::string &axis) { return program.mesh.hasRole(axis, dist::AxisRole::Sequence); });
   }
 
   void visit(Operation *op, const ShardingRule &rule) {
@@ -262,7 +257,7 @@ struct ThreeDimensional {
       if (turn != Turn::None && addsSums(op, rule))
         leaveRowsToReaders(op, turn);
       else if (turn != Turn::None && !isLeftOpen(rule, turn))
-        cutRows(op, isOfProducts(op) ? ArrayRef<std::string>() : ArrayRef(rowAxis(turn)));
+        cutRows(op, isOfProducts(op) ? batchAxes : rowAxes(turn));
       cutTableGradient(op, rule);
     }
     const bool isSeeded = turn != Turn::None ? !isLeftOpen(rule, turn) : accessOf(op) == Access::Product;
@@ -275,9 +270,10 @@ struct ThreeDimensional {
 
   std::vector<LayoutSeed> find() && {
     // 1. Heads and whole matrices, as 1d finds them; other dims are cut as a whole.
-    WeightLayout layout = chooseLayout(function, program.dependences, std::max(program.mesh.size(y), program.mesh.size(z)), [&](const WeightCut &cut) {
+    const int64_t degree = std::max(program.mesh.size(y), program.mesh.size(z));
+    WeightLayout layout = chooseLayout(function, program.dependences, degree, [&](const WeightCut &cut) {
       const WeightMatmul &product = cut.product;
-      return cut.isRow || program.mayCut(product.op->getOperand(product.weight), {product.weightN, cut.piece, several({y})});
+      return cut.isRow || program.mayCut(product.op->getOperand(product.weight), {product.weightN, cut.piece, {y}});
     });
     for (const WeightCut &cut : layout.cuts) {
       unsigned dim = cut.isRow ? cut.product.weightK : cut.product.weightN;
