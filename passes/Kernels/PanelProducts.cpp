@@ -8,6 +8,7 @@
 //   2|2  0|0  1|1
 #include "compiler/Accumulations.h"
 #include "compiler/Dialect/Dist/Correspondence.h"
+#include "passes/Kernels/Fusion/FusionRoles.h"
 #include "passes/Kernels/PanelUnits.h"
 #include "passes/Kernels/Passes.h"
 
@@ -80,10 +81,10 @@ private:
     return own;
   }
 
-  /// What a panel has in place of padding depends on whose it is, so it has no sharding then.
-  RankedTensorType panelType(const GatheredValue &panels) const {
+  /// What a panel has in place of padding depends on whose it is, or is zero. It has no sharding then.
+  RankedTensorType panelType(const GatheredValue &panels) {
     auto type = nn::tensorType(panels.gather.getOperand());
-    return dist::hasPadding(panels.cut(), mesh)
+    return dist::hasPadding(panels.cut(), mesh) || ownPanel(panels.gather) != panels.gather.getOperand()
                ? dist::withoutSharding(type)
                : withPanel(type, unsigned(panels.gather.getFromDim()), dist::boxSize(panels.cut(), mesh));
   }
@@ -121,10 +122,11 @@ private:
     return value;
   }
 
-  /// The step's part of a dim; of a panel: its extent.
-  Value partOf(const PanelUnit &unit, Value value, unsigned dim, const dist::DimSharding &cut) {
+  /// The step's part of a dim; of a panel: its extent. With a sharding where a tail is filled then, which else may be already.
+  Value partOf(const PanelUnit &unit, Value value, unsigned dim, const dist::DimSharding &cut, bool isFilled = false) {
     const int64_t box = dist::boxSize(cut, mesh);
-    return dist::RawBlockOp::create(builder, unit.root->getLoc(), withPanel(nn::tensorType(value), dim, box), value,
+    RankedTensorType type = withPanel(nn::tensorType(value), dim, box);
+    return dist::RawBlockOp::create(builder, unit.root->getLoc(), isFilled ? type : dist::withoutSharding(type), value,
                                     builder.getI64IntegerAttr(dim), dist::ShardingAttr::get(builder.getContext(), dist::Sharding{{cut}, {}}),
                                     builder.getI64IntegerAttr(step), unit.skewOf(cut[0].axes[0]));
   }
@@ -139,7 +141,9 @@ private:
     if (!dim)
       return value;
     auto fill = value.getDefiningOp<dist::FillTailOp>();
-    Value part = partOf(unit, fill ? fill.getOperand() : value, *dim, unit.cut);
+    if (fill && !kernels::isExactExtent(fill))
+      fill = nullptr; // it is in memory
+    Value part = partOf(unit, fill ? fill.getOperand() : value, *dim, unit.cut, /*isFilled=*/bool(fill));
     if (!fill)
       return part;
     return dist::FillTailOp::create(builder, fill.getLoc(), part.getType(), part, fill.getDimsAttr(), fill.getValueAttr());
