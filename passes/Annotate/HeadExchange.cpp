@@ -15,20 +15,35 @@ namespace {
 
 class HeadExchange {
 public:
-  HeadExchange(func::FuncOp function, const dist::Mesh &mesh, ArrayRef<std::string> axes)
-      : mesh(mesh), axes(axes), dependences(nn::findDependences(function)), facts(dependences) {}
+  HeadExchange(func::FuncOp function, const SequenceDims &sequence, const dist::Mesh &mesh, ArrayRef<std::string> axes)
+      : sequence(sequence), mesh(mesh), axes(axes), dependences(nn::findDependences(function)), facts(dependences) {}
 
-  /// The seed of an op that mixes positions, on its first result: the queries' heads cut, its positions whole.
-  void visit(Operation *op) {
+  /// Whether the op's heads, where it mixes positions, are now cut, and its positions whole.
+  bool visit(Operation *op) {
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
     if (!ruled || op->getNumResults() == 0)
-      return;
+      return true;
     ShardingRule rule = ruled.getShardingRule();
     const auto &dims = rule.results[0];
     for (auto [dim, factors] : llvm::enumerate(dims))
-      if (factors.size() == 1 && rule.factors[factors[0]].isSequence && rule.factors[factors[0]].canCut && dim > 0 && rule.operands[0].size() == dims.size() &&
-          rule.operands[0][dim - 1] == dims[dim - 1] && !dims[dim - 1].empty())
-        return seed(op, rule, unsigned(dim - 1), unsigned(dim));
+      if (factors.size() == 1 && rule.factors[factors[0]].isSequence && rule.factors[factors[0]].canCut) {
+        bool hasHeads = dim > 0 && rule.operands[0].size() == dims.size() && rule.operands[0][dim - 1] == dims[dim - 1] && !dims[dim - 1].empty();
+        if (hasHeads)
+          seed(op, rule, unsigned(dim - 1), unsigned(dim));
+        return hasHeads;
+      }
+    auto isSquare = [&](Value value) { return sequence.isSquare(value); };
+    if (accessOf(op) != Access::Product || op->getNumOperands() != 2 ||
+        !(isSquare(op->getResult(0)) || llvm::any_of(op->getOperands(), isSquare)))
+      return true;
+    // Attention that is written out: the last dim that both operands have, after that of samples.
+    for (size_t dim = dims.size(); dim-- > 1;)
+      if (dims[dim].size() == 1 && llvm::is_contained(rule.operands[0], dims[dim]) && llvm::is_contained(rule.operands[1], dims[dim])) {
+        std::optional<SequenceDims::Place> place = sequence.of(op->getResult(0));
+        seed(op, rule, unsigned(dim), place ? std::optional(place->dim) : std::nullopt);
+        return true;
+      }
+    return false;
   }
 
 private:
@@ -68,7 +83,7 @@ private:
     }
   }
 
-  void seed(Operation *op, const ShardingRule &rule, unsigned heads, unsigned positions) {
+  void seed(Operation *op, const ShardingRule &rule, unsigned heads, std::optional<unsigned> positions) {
     Value value = op->getResult(0);
     std::vector<int64_t> shape = nn::shapeOf(value).vec();
     if (dist::seedOf(value))
@@ -76,7 +91,11 @@ private:
     SmallVector<int64_t> sizes;
     for (int factor : rule.results[0][heads])
       sizes.push_back(rule.factors[factor].size);
-    std::vector<dist::AxisNames> cut = axesOfHeads(op->getOperand(0), heads, sizes);
+    std::vector<dist::AxisNames> cut(sizes.size());
+    for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
+      for (auto [dim, factors] : llvm::enumerate(dims))
+        if (factors == rule.results[0][heads] && llvm::all_of(cut, [](auto &names) { return names.empty(); }))
+          cut = axesOfHeads(operand, unsigned(dim), sizes);
     // Keys and values have the major digit, groups, alone: dealt out, nothing is gathered.
     const int64_t ranks = ranksOf(axes.vec());
     size_t digit = 0;
@@ -91,10 +110,15 @@ private:
     seed.sharding.dims[heads].clear();
     for (auto [size, names] : llvm::zip(sizes, cut))
       seed.sharding.dims[heads].push_back({size, names});
-    seed.open[heads] = seed.open[positions] = false;
+    seed.open[heads] = false;
+    if (positions)
+      seed.open[*positions] = false;
+    if (auto keys = sequence.keysOf(value))
+      seed.open[keys->dim] = false;
     dist::setSeed(value, seed);
   }
 
+  const SequenceDims &sequence;
   const dist::Mesh &mesh;
   ArrayRef<std::string> axes;
   nn::Dependences dependences;
@@ -105,16 +129,18 @@ private:
 } // namespace
 
 void exchangeHeads(func::FuncOp function, const SequenceDims &sequence, const dist::Mesh &mesh, ArrayRef<std::string> axes) {
-  HeadExchange exchange(function, mesh, axes);
+  HeadExchange exchange(function, sequence, mesh, axes);
+  bool areExchanged = true;
   for (Operation &op : function.front())
-    exchange.visit(&op);
-  // Attention reads them for all positions and its own heads.
+    areExchanged &= exchange.visit(&op);
+  // Attention reads them for all positions and its own heads; some attention without heads, for its rows.
   for (const auto &[value, place] : sequence.all()) {
-    if (!sequence.keysOf(value) || dist::seedOf(value))
+    std::optional<SequenceDims::Place> keys = sequence.keysOf(value);
+    if (!areExchanged || !keys || dist::seedOf(value))
       continue;
     std::vector<int64_t> shape = nn::shapeOf(value).vec();
     dist::Seed seed{dist::replicated(shape), std::vector<bool>(shape.size(), true)};
-    seed.open[place.dim] = seed.open[sequence.keysOf(value)->dim] = false;
+    seed.open[place.dim] = seed.open[keys->dim] = false;
     dist::setSeed(value, seed);
   }
 }

@@ -7,6 +7,11 @@ void SequenceDims::start(Value value, unsigned dim, Piece piece) {
   const Place place{dim, piece};
   if (dependences.lookup(value).isWeight())
     return;
+  if (auto square = squares.find(value); square != squares.end() && square->second.second == dim) {
+    if (keys.insert({value, place}).second)
+      open.push_back({value, place});
+    return;
+  }
   auto [found, isNew] = places.insert({value, place});
   if (isNew && startsFromKeys)
     ofKeys.insert(value);
@@ -70,57 +75,126 @@ static SmallVector<DimPlace> findScores(func::FuncOp function) {
   return productsOf(rows);
 }
 
-/// From a product's factor that one operand has alone, and the last of those that the other has alone. Without a common one (samples, heads)
-/// its rows may be the batch.
-void SequenceDims::startFromProduct(const DimPlace &columns) {
+/// The dim that is this factor and nothing else.
+static std::optional<unsigned> soleDim(ArrayRef<ShardingRule::DimFactors> dims, int factor) {
+  for (auto [dim, factors] : llvm::enumerate(dims))
+    if (factors.size() == 1 && factors[0] == factor)
+      return unsigned(dim);
+  return std::nullopt;
+}
+
+/// Columns are a factor that one operand has alone, rows the last of those that the other has alone. Without a common
+/// one (samples, heads) rows may be the batch.
+std::optional<SequenceDims::Scores> SequenceDims::matchScores(const DimPlace &columns) const {
   Operation *op = columns.value.getDefiningOp();
   ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
   const auto &factors = rule.results[0][columns.dim];
-  if (op->getNumOperands() != 2 || factors.size() != 1 || !llvm::all_of(op->getOperands(), [&](Value operand) { return dependences.lookup(operand).isTrunk(); }))
-    return;
-  auto dimOf = [&](unsigned operand, int factor) -> std::optional<unsigned> {
-    for (auto [dim, others] : llvm::enumerate(rule.operands[operand]))
-      if (others.size() == 1 && others[0] == factor)
-        return unsigned(dim);
+  auto isTrunk = [&](Value operand) { return dependences.lookup(operand).isTrunk(); };
+  if (op->getNumOperands() != 2 || factors.size() != 1 || !llvm::all_of(op->getOperands(), isTrunk))
     return std::nullopt;
-  };
-  unsigned ofKeys = dimOf(1, factors[0]) ? 1 : 0;
-  std::optional<int> rows;
+  const unsigned ofKeys = soleDim(rule.operands[1], factors[0]) ? 1 : 0, ofQueries = 1 - ofKeys;
+  std::optional<unsigned> keyDim = soleDim(rule.operands[ofKeys], factors[0]), queryDim, rows;
   bool hasCommon = false;
-  for (const auto &others : rule.results[0])
-    for (int factor : others) {
-      bool isOfRows = bool(dimOf(1 - ofKeys, factor));
-      hasCommon |= isOfRows && dimOf(ofKeys, factor);
-      if (isOfRows && !dimOf(ofKeys, factor))
-        rows = factor;
-    }
-  if (!rows || !hasCommon || dimOf(1 - ofKeys, factors[0]))
+  for (auto [dim, others] : llvm::enumerate(rule.results[0]))
+    for (int factor : others)
+      if (std::optional<unsigned> ofRows = soleDim(rule.operands[ofQueries], factor)) {
+        bool isCommon = soleDim(rule.operands[ofKeys], factor).has_value();
+        hasCommon |= isCommon;
+        if (!isCommon && others.size() == 1) {
+          rows = unsigned(dim);
+          queryDim = ofRows;
+        }
+      }
+  if (!rows || !hasCommon || !keyDim || soleDim(rule.operands[ofQueries], factors[0]))
+    return std::nullopt;
+  return Scores{op, ofQueries, ofKeys, *queryDim, *keyDim, *rows, columns.dim};
+}
+
+/// Through all ops that keep both dims.
+void SequenceDims::markSquares(Value value, unsigned rows, unsigned columns) {
+  SmallVector<Value> pending = {value};
+  if (!squares.insert({value, {rows, columns}}).second)
     return;
-  scores = op;
-  auto startFrom = [&](unsigned operand, int factor) { start(op->getOperand(operand), *dimOf(operand, factor), {1, rule.factors[factor].size}); };
-  startFrom(startsFromKeys ? ofKeys : 1 - ofKeys, startsFromKeys ? factors[0] : *rows);
+  auto visit = [&](Operation *op, Value from) {
+    auto ruled = dyn_cast_if_present<ShardingRuleOpInterface>(op);
+    if (!ruled)
+      return;
+    ShardingRule rule = ruled.getShardingRule();
+    auto forEach = [&](llvm::function_ref<void(Value, ArrayRef<ShardingRule::DimFactors>)> body) {
+      for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
+        body(operand, dims);
+      for (auto [result, dims] : llvm::zip(op->getResults(), rule.results))
+        body(result, dims);
+    };
+    const auto [fromRows, fromColumns] = squares.lookup(from);
+    int row = -1, column = -1;
+    forEach([&, fromRows = fromRows, fromColumns = fromColumns](Value each, ArrayRef<ShardingRule::DimFactors> dims) {
+      if (each == from && dims[fromRows].size() == 1 && dims[fromColumns].size() == 1) {
+        row = dims[fromRows][0];
+        column = dims[fromColumns][0];
+      }
+    });
+    forEach([&](Value each, ArrayRef<ShardingRule::DimFactors> dims) {
+      std::optional<unsigned> ofRows = soleDim(dims, row), ofColumns = soleDim(dims, column);
+      if (ofRows && ofColumns && squares.insert({each, {*ofRows, *ofColumns}}).second)
+        pending.push_back(each);
+    });
+  };
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    visit(next.getDefiningOp(), next);
+    for (Operation *user : next.getUsers())
+      visit(user, next);
+  }
 }
 
 SequenceDims::SequenceDims(func::FuncOp function) : dependences(nn::findDependences(function)) {
-  const SmallVector<DimPlace> products = findScores(function);
-  for (bool isCuttable : {true, false}) {
-    startsFromKeys = !isCuttable;
-    for (Operation &op : function.getBody().front()) {
-      auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-      if (!ruled || op.getNumOperands() == 0)
-        continue;
-      ShardingRule rule = ruled.getShardingRule();
-      for (auto [operand, dims] : llvm::zip(op.getOperands(), rule.operands))
-        for (auto [dim, factors] : llvm::enumerate(dims))
-          if (factors.size() == 1 && rule.factors[factors[0]].isSequence && rule.factors[factors[0]].canCut == isCuttable)
-            start(operand, unsigned(dim), {1, rule.factors[factors[0]].size});
-      flow();
+  // 1. Values with two dims of positions, so that neither is taken for the other.
+  for (const DimPlace &columns : findScores(function))
+    if (std::optional<Scores> found = matchScores(columns)) {
+      scores.push_back(*found);
+      markSquares(columns.value, found->rows, found->columns);
     }
-    for (const DimPlace &columns : products) {
-      startFromProduct(columns);
-      flow();
+  struct Marked {
+    Value value;
+    unsigned dim;
+    Piece piece;
+    bool isQueries;
+  };
+  SmallVector<Marked> marked;
+  for (Operation &op : function.getBody().front()) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    if (!ruled || op.getNumOperands() == 0)
+      continue;
+    ShardingRule rule = ruled.getShardingRule();
+    for (auto [operand, dims] : llvm::zip(op.getOperands(), rule.operands)) {
+      std::optional<unsigned> rows, columns;
+      for (auto [dim, factors] : llvm::enumerate(dims))
+        if (factors.size() == 1 && rule.factors[factors[0]].isSequence) {
+          const ShardingFactor &factor = rule.factors[factors[0]];
+          marked.push_back({operand, unsigned(dim), {1, factor.size}, factor.canCut});
+          (factor.canCut ? rows : columns) = unsigned(dim);
+        }
+      if (rows && columns)
+        markSquares(operand, *rows, *columns);
     }
   }
+  // 2. The flow, from queries, then from keys.
+  for (bool isOfQueries : {true, false}) {
+    startsFromKeys = !isOfQueries;
+    for (const Scores &each : scores) {
+      unsigned number = isOfQueries ? each.ofQueries : each.ofKeys, dim = isOfQueries ? each.queryDim : each.keyDim;
+      Value operand = each.op->getOperand(number);
+      start(operand, dim, {1, nn::shapeOf(operand)[dim]});
+      flow();
+    }
+    for (const Marked &each : marked)
+      if (each.isQueries == isOfQueries) {
+        start(each.value, each.dim, each.piece);
+        flow();
+      }
+  }
+  // 3. Ops that need all positions at once.
   for (Operation &op : function.getBody().front()) {
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
     if (!ruled || op.getNumResults() == 0)

@@ -34,14 +34,22 @@ public:
   bool isOfKeysAlone(Value value) const { return ofKeys.contains(value); }
   /// All values with positions, as they were found.
   const llvm::MapVector<Value, Place> &all() const { return places; }
+  /// Whether a value has a dim of queries and one of keys: scores, masks of such, their gradients.
+  bool isSquare(Value value) const { return squares.contains(value); }
   /// A product of queries and keys that no rule marks: its softmax and masks are ops of their own. Null: there is none.
-  Operation *spelledOut() const { return scores; }
+  Operation *spelledOut() const { return scores.empty() ? nullptr : scores.front().op; }
   /// Ops beside those marked that read and give positions, and need all of them at once: scans and windows over time.
   ArrayRef<Operation *> mixers() const { return found; }
 
 private:
   void start(Value value, unsigned dim, Piece piece);
-  void startFromProduct(const DimPlace &columns);
+  /// A product of queries and keys, by operands and their dims, and the dims of its result.
+  struct Scores {
+    Operation *op;
+    unsigned ofQueries, ofKeys, queryDim, keyDim, rows, columns;
+  };
+  std::optional<Scores> matchScores(const DimPlace &columns) const;
+  void markSquares(Value value, unsigned rows, unsigned columns);
   void follow(Operation *op, bool fromOperand, unsigned number, Place place);
   void flow();
 
@@ -51,7 +59,8 @@ private:
   bool startsFromKeys = false;
   SmallVector<std::pair<Value, Place>> open;
   SmallVector<Operation *> found;
-  Operation *scores = nullptr;
+  SmallVector<Scores> scores;
+  llvm::DenseMap<Value, std::pair<unsigned, unsigned>> squares; ///< dims of queries and of keys
   nn::Dependences dependences;
 };
 
