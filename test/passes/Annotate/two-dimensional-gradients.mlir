@@ -15,6 +15,7 @@
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 5?, 12@tp.y]">
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 5?, 20000]">
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[20000?, 12@tp.y]">
+// CHECK: nn.mul {{.*}}dist.seed = #dist.seed<"[12@tp.y, 20000?]">
 // CHECK-NOT: dist.seed
 
 // z cuts rows and stores nothing in pieces; x of size 1 stores none either.

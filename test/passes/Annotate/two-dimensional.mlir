@@ -2,7 +2,8 @@
 // RUN: hpc-opt %s --hpc-build-mesh="degrees=tp=2 layout=2d:2x1" --hpc-annotate-batch --hpc-annotate-tensor-parallel="layout=2d:2x1" | FileCheck %s --check-prefix=ROWS
 
 // x cuts the batch and stored weights, y the columns of every product and the rows of norms. A table that is a head's weight has one layout for both: the head sums
-// over y, and who reads its result cuts the vocabulary.
+// over y, and who reads its result cuts the vocabulary. A residual
+// stays in parts however large it is: it is seeded, so that nobody weighs it.
 // CHECK: #dist.mesh<"mb=1:time, dp=1:data, cp=1:sequence, tp.x=2:data, tp.y=3:tensor">
 // CHECK: %arg0: tensor<4x5xi64> {dist.seed = #dist.seed<"[4@tp.x, 5?]">
 // CHECK-DAG: nn.parameter "table" {{.*}}dist.seed = #dist.seed<"[53@tp.x, 12@tp.y]">
@@ -11,6 +12,7 @@
 // CHECK: nn.layer_norm {{.*}}dist.seed = #dist.seed<"[4?, 5?, 12@tp.y]">
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 5?, 20@tp.y]">
 // CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 5?, 12@tp.y]">
+// CHECK: nn.add {{.*}}dist.seed = #dist.seed<"[4?, 5?, 12@tp.y]">
 // CHECK: nn.layer_norm {{.*}}dist.seed = #dist.seed<"[4?, 5?, 12@tp.y]">
 // CHECK: nn.matmul {{.*}}dist.read_seed = #dist.seed<"[4?, 5?, 53@tp.y]">, dist.seed = #dist.seed<"[4?, 5?, 53]">
 // CHECK-NOT: dist.seed
