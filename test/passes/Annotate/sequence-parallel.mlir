@@ -1,7 +1,8 @@
 // RUN: hpc-opt %s -split-input-file --hpc-build-mesh="degrees=tp=2" --hpc-annotate-batch --hpc-annotate-tensor-parallel="layout=1d+sp" | FileCheck %s
 
 // Weights have 1d's cuts. What follows from a sum over tp is cut along the sequence up to the next product by columns: the norm after the lookup, the residual, the last
-// norm; neither the query and what attention makes of it, nor what only positions give (a table of angles). The input stays whole.
+// norm; neither the query and what attention makes of it, nor what only positions give (a table of angles). The input stays whole. Products by columns keep these cut,
+// though their operands are cut along the sequence.
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: tensor<4x5xi64> {dist.seed = #dist.seed<"[4?, 5]">}
 // CHECK-DAG: nn.parameter "table" {{.*}}dist.seed = #dist.seed<"[53@tp, 12?]">
@@ -10,9 +11,12 @@
 // CHECK: nn.embedding
 // CHECK-NOT: dist.seed
 // CHECK: nn.layer_norm {{.*}}dist.seed = #dist.seed<"[4?, 5@tp, 12?]">
+// CHECK-COUNT-3: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 5?, 12@tp]">
 // CHECK-NOT: dist.seed
 // CHECK: nn.add {{.*}}dist.seed = #dist.seed<"[4?, 5@tp, 12?]">
 // CHECK: nn.layer_norm {{.*}}dist.seed = #dist.seed<"[4?, 5@tp, 12?]">
+// CHECK: nn.transpose {{.*}}dist.seed = #dist.seed<"[12?, 53@tp]">
+// CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 5?, 53@tp]">
 // CHECK-NOT: dist.seed
 module {
   func.func @main(%ids: tensor<4x5xi64>, %angles: tensor<1x1x5x6xf32>) -> tensor<4x5x53xf32> {
