@@ -18,7 +18,7 @@ using Held = std::vector<double>;
 
 struct Counter {
   const Plan &plan;
-  std::vector<Held> byAxis;
+  std::vector<Held> byAxis = std::vector<Held>(plan.axes.size());
 
   /// The part of the slice that a rank of the stage holds: a start and an extent a dim.
   std::vector<int64_t> boxOf(const Slice &slice, int64_t rank) const {
@@ -83,18 +83,19 @@ static std::string textOf(const std::string &axis, const Held &held) {
 }
 
 std::vector<std::string> imbalances(const Plan &plan) {
-  Counter counter{plan, std::vector<Held>(plan.axes.size())};
+  // Who has rows of an input computes these alone, whatever it stores of weights.
+  Counter stored{plan}, inputs{plan};
   for (const plan::Stage &stage : plan.stages) {
     for (const plan::Binding &binding : stage.bindings)
-      counter.add(binding.slice);
+      stored.add(binding.slice);
     for (const plan::Program &program : stage.programs)
       for (const plan::Instruction &instruction : program.instructions)
         if (const auto *input = std::get_if<plan::LoadInput>(&instruction.action))
-          counter.add(input->slice);
+          inputs.add(input->slice);
   }
   std::vector<std::string> texts;
   for (size_t axis = 0; axis < plan.axes.size(); ++axis)
-    if (std::string text = textOf(plan.axes[axis].name, counter.byAxis[axis]); !text.empty())
+    if (std::string text = textOf(plan.axes[axis].name, (inputs.byAxis[axis].empty() ? stored : inputs).byAxis[axis]); !text.empty())
       texts.push_back(text);
   return texts;
 }
