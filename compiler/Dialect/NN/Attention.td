@@ -61,7 +61,7 @@ def NN_AttentionGradOp : NN_Attention<"attention_grad", []> {
 
         %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %dout {scale = 0.5 : f64} : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>
 
-    Part of the keys: `whole` is of an attention of all of them: its log_sum, and the sums over x of its result times `gradient`, [b, h, q, 1]. Then the gradient of
+    Part of the keys: `whole` is of an attention of all of them: its log_sum, and the sums over x of its result times `gradient`, [b, h, q, 1]: not read where a query sees nothing. Then the gradient of
     the query is the part that these keys make of it, and those of key and value are complete.
 
     Rule `b(gr)qd,bgkd,bgkx,b(gr)qx->b(gr)qd,bgkd,bgkx`, cut as nn.attention is; linear in the result's gradient. `whole_sums` (hpc-exact-sums sets it): no layout

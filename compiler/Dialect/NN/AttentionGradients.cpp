@@ -36,7 +36,7 @@ static AttentionGradients gradientsOf(AttentionParts &parts, AttentionOperands o
   Value value = parts.product(kept, gradient, /*transposeLhs=*/true, false, types.value);
   Value ofWeights = parts.dropped(parts.product(gradient, parts.value, false, /*transposeRhs=*/true, wide));
   int64_t last = int64_t(shapeOf(weights).size()) - 1;
-  Value mean = !whole.empty() ? parts.likeQuery(whole[1])
+  Value mean = !whole.empty() ? parts.meanOfPart(whole[0], whole[1])
                               : Value(ReduceOp::create(builder, loc, ReduceKind::Sum, MulOp::create(builder, loc, ofWeights, weights), {last}));
   Value scores = MulOp::create(builder, loc, weights, SubOp::create(builder, loc, ofWeights, mean));
   Value ofProduct = MulOp::create(builder, loc, scores, parts.number(parts.mask.scale));

@@ -201,6 +201,11 @@ Value AttentionParts::columnOf(Value logSum, int64_t which) {
   return SliceOp::create(builder, loc, RankedTensorType::get(shape, wide), logSum, starts, steps);
 }
 
+Value AttentionParts::meanOfPart(Value logSum, Value sums) {
+  Value isSeen = CompareOp::create(builder, loc, ComparePredicate::gt, columnOf(logSum, 1), number(0));
+  return SelectOp::create(builder, loc, isSeen, likeQuery(sums), number(0));
+}
+
 Value AttentionParts::probabilitiesOfPart(Value logSum) {
   Value total = columnOf(logSum, 1), unseen = CompareOp::create(builder, loc, ComparePredicate::eq, total, number(0));
   Value weights = DivOp::create(builder, loc, exponentials(maskedScores(), columnOf(logSum, 0)), total);

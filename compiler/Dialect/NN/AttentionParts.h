@@ -79,6 +79,8 @@ struct AttentionParts {
   Value finite(Value shift);
   /// Likewise where `logSum` is of all keys, of which these are a part.
   Value probabilitiesOfPart(Value logSum);
+  /// The sums of rows, as a column; 0 where a query sees nothing, whose result may be NaN.
+  Value meanOfPart(Value logSum, Value sums);
   /// The largest score (0) or the sum (1) of a log_sum, as a column beside the scores.
   Value columnOf(Value logSum, int64_t which);
   /// Of probabilities or of their gradient: what is dropped is 0, what is kept is scaled. As it is without dropout.

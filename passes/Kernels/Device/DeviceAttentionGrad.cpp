@@ -66,7 +66,7 @@ struct Backward {
     };
     Value top = numberOf(a.elsewhere[0], 0), total = numberOf(a.elsewhere[0], 1);
     Value isSeen = s.compare(a.guarded ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::UNE, total, zero);
-    return {finiteBase(s, top), s.select(isSeen, s.divReal(s.constant(t.wide, 1), total), zero), numberOf(a.elsewhere[1], 0)};
+    return {finiteBase(s, top), s.select(isSeen, s.divReal(s.constant(t.wide, 1), total), zero), s.select(isSeen, numberOf(a.elsewhere[1], 0), zero)};
   }
   RowFacts sumFacts(DeviceScores &scores) {
     States states = t.loop(t.number(0), scores.keysEnd(queries.first), tileRows,

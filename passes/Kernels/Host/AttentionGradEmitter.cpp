@@ -98,16 +98,17 @@ struct GradEmitter {
   /// Statistics of all keys, where those of the region are a part of them.
   void loadStatistics(const IndexExpr &block) {
     Value zero = vectors.constant(0), one = vectors.constant(1);
+    SmallVector<Value> isNothing;
     tile.loadTransposed(region.elsewhere[0], 2, ofAllKeys);
     for (int64_t column = 0; column < columns(); ++column) {
       Value total = vectors.load(ofAllKeys, 1, column);
-      Value isNothing = s.compare(region.guarded ? arith::CmpFPredicate::ULE : arith::CmpFPredicate::OEQ, total, zero);
+      isNothing.push_back(s.compare(region.guarded ? arith::CmpFPredicate::ULE : arith::CmpFPredicate::OEQ, total, zero));
       vectors.store(tile.shiftOf(vectors.load(ofAllKeys, 0, column)), statistics, statistic(block, Shift), column);
-      vectors.store(s.select(isNothing, zero, s.divReal(one, total)), statistics, statistic(block, Share), column);
+      vectors.store(s.select(isNothing.back(), zero, s.divReal(one, total)), statistics, statistic(block, Share), column);
     }
     tile.loadTransposed(region.elsewhere[1], 1, ofAllKeys);
     for (int64_t column = 0; column < columns(); ++column)
-      vectors.store(vectors.load(ofAllKeys, 0, column), statistics, statistic(block, Mean), column);
+      vectors.store(s.select(isNothing[size_t(column)], zero, vectors.load(ofAllKeys, 0, column)), statistics, statistic(block, Mean), column);
   }
 
   void findStatistics(const IndexExpr &block) {

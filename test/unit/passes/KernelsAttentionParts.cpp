@@ -123,17 +123,13 @@ struct AttentionParts : KernelTest {
 
 // Parts of one key, of several blocks of 96, in any order; queries of several blocks and few, grouped heads.
 TEST_F(AttentionParts, OfAnySize) {
-  for (int64_t queries : {1, 3, 37})
-    check({.batch = 2, .groups = 2, .queries = queries, .parts = {5, 1, 100}, .order = {2, 0, 1}});
-  check({.groups = 2, .repeat = 3, .queries = 20, .depth = 8, .width = 5, .parts = {33, 33}});
-  check({.queries = 33, .depth = 16, .width = 20, .parts = {40}});
+  check({.batch = 2, .groups = 2, .queries = 37, .parts = {5, 1, 100}, .order = {2, 0, 1}});
+  check({.groups = 2, .repeat = 3, .queries = 2, .depth = 16, .width = 20, .parts = {33, 33}, .element = "f32"});
 }
 
 // A ring's causal mask: parts that a query sees whole, in part, not at all; the first that it reads is the one after its own position.
 TEST_F(AttentionParts, BehindACausalMask) {
-  for (const char *element : {"f64", "f32"})
-    for (const char *offset : {"0", "3"})
-      check({.batch = 2, .queries = 36, .parts = {12, 12, 12}, .order = {2, 0, 1}, .attributes = std::string("scale = 0.4 : f64, causal_offset = ") + offset + " : i64", .element = element});
+  check({.batch = 2, .queries = 36, .parts = {12, 12, 12}, .order = {2, 0, 1}, .attributes = "scale = 0.4 : f64, causal_offset = 3 : i64", .element = "f32"});
   // Queries that see nothing at all: NaN, or 0 where guarded, and no gradient.
   for (const char *guarded : {"", ", guarded"})
     check({.queries = 9, .parts = {3, 3, 3}, .order = {1, 2, 0}, .attributes = std::string("scale = 0.4 : f64, causal_offset = -2 : i64") + guarded});
@@ -141,14 +137,12 @@ TEST_F(AttentionParts, BehindACausalMask) {
 
 // Operands of 16 bits: scores, sums and what is carried are f32.
 TEST_F(AttentionParts, OfSixteenBits) {
-  for (const char *result : {"bf16", "f32"})
-    check({.groups = 2, .queries = 20, .depth = 8, .width = 8, .parts = {10, 10}, .attributes = "scale = 0.4 : f64, causal_offset = 0 : i64", .element = "bf16", .result = result});
+  check({.groups = 2, .queries = 20, .depth = 8, .width = 8, .parts = {10, 10}, .attributes = "scale = 0.4 : f64, causal_offset = 0 : i64", .element = "bf16"});
 }
 
 // A weight of a part is dropped where it is dropped of all keys.
 TEST_F(AttentionParts, DropTheSameWeights) {
-  check({.batch = 2, .groups = 2, .repeat = 2, .queries = 12, .parts = {4, 4, 4}, .order = {1, 2, 0}, .drops = true});
-  check({.queries = 12, .parts = {6, 6}, .attributes = "scale = 0.4 : f64, causal_offset = 0 : i64", .element = "f32", .drops = true});
+  check({.groups = 2, .repeat = 2, .queries = 12, .parts = {4, 4, 4}, .order = {1, 2, 0}, .attributes = "scale = 0.4 : f64, causal_offset = 0 : i64", .drops = true});
 }
 
 } // namespace
