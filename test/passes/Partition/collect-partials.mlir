@@ -127,7 +127,6 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 // -----
 
 // The sum is cut over the axis over which its terms are partial: they are added first, and scattered once. The sum inside is cut nowhere.
-// CHECK-LABEL: dist.mesh = #mesh
 // CHECK: %[[Y:.*]] = nn.matmul {{.*}} partial{tp}
 // CHECK: %[[U:.*]] = nn.matmul {{.*}} partial{tp}
 // CHECK: %[[P:.*]] = nn.add %[[Y]], %[[U]] {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2, 5] partial{tp}">>
@@ -148,7 +147,6 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 // -----
 
 // Without other terms nothing is added after the scatter.
-// CHECK-LABEL: dist.mesh = #mesh
 // CHECK: %[[P:.*]] = nn.add {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2, 5] partial{tp}">>
 // CHECK: %[[R:.*]] = dist.reshard %[[P]] {{.*}} -> tensor<2x5xf32, #dist.sharding<"[2@tp, 5]">>
 // CHECK: return %[[R]]
