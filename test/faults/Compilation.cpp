@@ -37,6 +37,12 @@ static Layout arranged(Layout layout, const char *tpLayout) {
 }
 Layout oddTwoDimensional() { return arranged({oddModel, degrees(4, 1, 1, 1), {{"batch_size", 4}, {"sequence_length", 9}}}, "2d:2x2"); }
 
+Layout oddZigzag() {
+  Layout layout = oddLayout();
+  layout.options.degrees = dist::degreesOf({{"cp", 2}});
+  return layout;
+}
+
 static Layout training(Layout layout) {
   layout.options.loss = "causal-lm";
   layout.options.optimizer = "adam";

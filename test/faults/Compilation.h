@@ -29,6 +29,8 @@ Layout tinyFourStages();
 Layout mlpLayout();
 /// The odd model on rows over x, columns over y.
 Layout oddTwoDimensional();
+/// The odd model on two ranks that share each sequence in zigzag.
+Layout oddZigzag();
 /// A training step of the linear layers, rows over x and z, columns over y.
 Layout mlpDepth();
 /// A training step of oddLayout()'s cut over dp=2 as well, Adam with clipped gradients, backward split into B and W.

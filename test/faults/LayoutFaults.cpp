@@ -7,7 +7,7 @@ using namespace hpc::test;
 
 namespace {
 
-constexpr const char *middle = "node_linear_1"; // fc2
+constexpr const char *middle = "node_linear_1", *weight = "fc2.weight";
 constexpr const char *norm = "node_layer_norm_3", *afterNorm = "node_addmm_6";
 
 SmallVector<std::string> axesOf(dist::AllReduceOp op) {
@@ -71,14 +71,36 @@ void gatherColumnsOverRows(ModuleOp module) { gatherOver(module, afterNorm, "tp.
 /// Ranks along z hold the same piece: each gets it twice.
 void gatherPieceOverDepth(ModuleOp module) { gatherOver(module, middle, "tp.x").setAxis("tp.z"); }
 
+// ---- the order of rows --------------------------------------------------------------------------
+
+/// Logits leave in the order in which ranks of cp have rows.
+void dropInverseOfZigzag(ModuleOp module) {
+  nn::GatherOp last;
+  module.walk([&](nn::GatherOp op) { last = op; });
+  auto whole = last.getOperand(0).getDefiningOp<dist::AllGatherOp>();
+  ASSERT_TRUE(whole && whole.getOperand().getType() == last.getType()) << "rows do not return to the program's order where they are gathered";
+  last.replaceAllUsesWith(whole.getOperand());
+  last.erase();
+}
+/// Queries see keys by positions that are those of others.
+void leaveKeysInZigzag(ModuleOp module) {
+  nn::AttentionOp op;
+  module.walk([&](nn::AttentionOp each) { op = op ? op : each; });
+  auto keys = op.getOperand(1).getDefiningOp<nn::GatherOp>();
+  ASSERT_TRUE(keys) << "keys are in no other order";
+  op.setOperand(1, keys.getOperand(0));
+}
+
 const FaultOfProgram layoutFaults[] = {
-    {"DepthSumDropped", mlpDepth, "partition", dropDepthSum, {"partial over {tp.z}", "a collective is missing"}, {middle}},
+    {"DepthSumDropped", mlpDepth, "partition", dropDepthSum, {weight, "partial over {tp.z}", "a collective is missing"}, {weight}},
     {"DepthSumDroppedSumClaimed", mlpDepth, "partition", dropDepthSumAndClaim, {middle, "partial{tp.z}"}, {middle}},
     {"BiasSummedOverDepthAlone", mlpDepth, "partition", sumBiasOverDepthAlone, {middle}, {middle}},
-    {"NormSummedOverOneAxisOfTwo", mlpDepth, "partition", normOverOneAxis, {"partial{tp.y}"}, {"differs"}},
+    {"NormSummedOverOneAxisOfTwo", mlpDepth, "partition", normOverOneAxis, {"partial over {tp.y}"}, {"differs"}},
     {"StatisticsSummedOverRows", oddTwoDimensional, "partition", statisticsOverRows, {norm, "sums over 'tp.x', but the operand is not partial over it"}, {norm}},
-    {"StatisticsNotSummed", oddTwoDimensional, "partition", dropStatisticsAndClaim, {norm, "partial{tp.y}"}, {norm}},
+    {"StatisticsNotSummed", oddTwoDimensional, "partition", dropStatisticsAndClaim, {norm, "partial over {tp.y}"}, {norm}},
     {"ColumnsGatheredOverRows", oddTwoDimensional, "partition", gatherColumnsOverRows, {afterNorm}, {afterNorm}},
+    {"ZigzagWithoutInverse", oddZigzag, "partition", dropInverseOfZigzag, {}, {"node_linear"}},
+    {"KeysInZigzag", oddZigzag, "partition", leaveKeysInZigzag, {}, {"node_matmul"}},
     {"PieceGatheredOverDepth", mlpDepth, "partition", gatherPieceOverDepth, {middle}, {middle}},
 };
 

@@ -326,7 +326,7 @@ INSTANTIATE_TEST_SUITE_P(All, ProgramFault, testing::ValuesIn(programFaults),
 // The control: whatever finds the faults above finds none in the unbroken programs.
 TEST(Unbroken, NothingIsFound) {
   for (Layout (*layout)() :
-       {oddLayout, oddDataParallel, tinyLayout, tinyFourStages, mlpLayout, oddTwoDimensional, mlpDepth, oddTraining, tinyTraining})
+       {oddLayout, oddDataParallel, tinyLayout, tinyFourStages, mlpLayout, oddTwoDimensional, oddZigzag, mlpDepth, oddTraining, tinyTraining})
     for (const char *phase : {"partition", "stage"}) {
       SCOPED_TRACE(std::string(layout().model) + " " + layout().options.loss + " after " + phase);
       Compilation &compilation = Compilation::of(layout(), phase);
