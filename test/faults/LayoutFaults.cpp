@@ -7,7 +7,7 @@ using namespace hpc::test;
 
 namespace {
 
-constexpr const char *middle = "node_linear_1", *weight = "fc2.weight";
+constexpr const char *middle = "node_linear_1", *middleWeight = "fc2.weight";
 constexpr const char *norm = "node_layer_norm_3", *afterNorm = "node_addmm_6";
 
 SmallVector<std::string> axesOf(dist::AllReduceOp op) {
@@ -92,7 +92,7 @@ void leaveKeysInZigzag(ModuleOp module) {
 }
 
 const FaultOfProgram layoutFaults[] = {
-    {"DepthSumDropped", mlpDepth, "partition", dropDepthSum, {weight, "partial over {tp.z}", "a collective is missing"}, {weight}},
+    {"DepthSumDropped", mlpDepth, "partition", dropDepthSum, {middleWeight, "partial over {tp.z}", "a collective is missing"}, {middleWeight}},
     {"DepthSumDroppedSumClaimed", mlpDepth, "partition", dropDepthSumAndClaim, {middle, "partial{tp.z}"}, {middle}},
     {"BiasSummedOverDepthAlone", mlpDepth, "partition", sumBiasOverDepthAlone, {middle}, {middle}},
     {"NormSummedOverOneAxisOfTwo", mlpDepth, "partition", normOverOneAxis, {"partial over {tp.y}"}, {"differs"}},
