@@ -249,7 +249,8 @@ private:
 
   /// The op for the keys of a piece alone.
   template <typename Op> Op partOf(Op op, TypeRange types, const Block &now, const KeyPiece &piece, int64_t step) {
-    Value first = positionOf(piece, step), key = pieceOf(now.key, piece), value = pieceOf(now.value, piece),
+    const bool readsPositions = op.getCausalOffset() || !op.getRandom().empty() || op.getBias() || op.getVisible();
+    Value first = readsPositions ? positionOf(piece, step) : Value(), key = pieceOf(now.key, piece), value = pieceOf(now.value, piece),
           bias = maskOf(op.getBias(), piece, first), visible = maskOf(op.getVisible(), piece, first);
     // A query's own start is the last; any other number is the user's, and where its keys end is known at run time alone.
     const bool seesNoPadding = op.getCausalOffset() && int64_t(*op.getCausalOffset()) <= 0 && op.getKeyStart().empty() &&

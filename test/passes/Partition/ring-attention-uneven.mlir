@@ -1,26 +1,26 @@
 // RUN: hpc-opt %s --hpc-ring-attention --hpc-verify-rings -split-input-file | FileCheck %s
 
-// Blocks of 4, 4 and 1: the padding of keys and values is 0 before it travels, and without a causal mask a bias of -inf hides it. Padding that counts as keys changes every row.
+// Blocks of 4, 4 and 2: the padding of keys and values is 0 before it travels, and without a causal mask a bias of -inf hides it. Padding that counts as keys changes every row.
 // CHECK-LABEL: func.func @main
-// CHECK: %[[K:.*]] = dist.fill_tail %{{.*}} {dims = array<i64: 2>, value = 0.000000e+00 : f32} : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 9@cp, 8]">>
+// CHECK: %[[K:.*]] = dist.fill_tail %{{.*}} {dims = array<i64: 2>, value = 0.000000e+00 : f32} : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 10@cp, 8]">>
 // CHECK: %[[V:.*]] = dist.fill_tail
 // CHECK: dist.raw_permute %[[K]]
 // CHECK: dist.raw_permute %[[V]]
-// CHECK: %[[FIRST:.*]] = dist.offset {dim = #dist.sharding<"[9@cp]">}
+// CHECK: %[[FIRST:.*]] = dist.offset {dim = #dist.sharding<"[10@cp]">}
 // CHECK: %[[AT:.*]] = nn.iota offset %[[FIRST]] : {{.*}} {dim = 3 : i64} : tensor<1x1x1x4xi64
-// CHECK: %[[END:.*]] = nn.constant dense<9>
+// CHECK: %[[END:.*]] = nn.constant dense<10>
 // CHECK: %[[IS:.*]] = nn.compare lt %[[AT]], %[[END]]
 // CHECK: %[[BIAS:.*]] = nn.select %[[IS]]
 // CHECK: nn.attention %{{.*}}, %[[K]], %[[V]] bias %[[BIAS]]
 module attributes {dist.mesh = #dist.mesh<"cp=3:sequence">} {
-func.func @main(%q: tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 9@cp, 8]">>, %k: tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 9@cp, 8]">>)
-    -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 9@cp, 8]">> {
-  %ks = dist.all_gather %k {axis = "cp", from_dim = 2 : i64, from_sub = 0 : i64, before = #dist.sharding<"[1, 2, 9@cp, 8]">, after = #dist.sharding<"[1, 2, 9, 8]">}
-    : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 9@cp, 8]">> -> tensor<1x2x9x8xf32, #dist.sharding<"[1, 2, 9, 8]">>
+func.func @main(%q: tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 10@cp, 8]">>, %k: tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 10@cp, 8]">>)
+    -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 10@cp, 8]">> {
+  %ks = dist.all_gather %k {axis = "cp", from_dim = 2 : i64, from_sub = 0 : i64, before = #dist.sharding<"[1, 2, 10@cp, 8]">, after = #dist.sharding<"[1, 2, 10, 8]">}
+    : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 10@cp, 8]">> -> tensor<1x2x10x8xf32, #dist.sharding<"[1, 2, 10, 8]">>
   %o = nn.attention %q, %ks, %ks {scale = 0.5 : f64}
-    : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 9@cp, 8]">>, tensor<1x2x9x8xf32, #dist.sharding<"[1, 2, 9, 8]">>, tensor<1x2x9x8xf32, #dist.sharding<"[1, 2, 9, 8]">>
-    -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 9@cp, 8]">>
-  return %o : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 9@cp, 8]">>
+    : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 10@cp, 8]">>, tensor<1x2x10x8xf32, #dist.sharding<"[1, 2, 10, 8]">>, tensor<1x2x10x8xf32, #dist.sharding<"[1, 2, 10, 8]">>
+    -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 10@cp, 8]">>
+  return %o : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 10@cp, 8]">>
 }
 }
 
