@@ -100,7 +100,7 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
   func.func @main(%q: tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>, %k: tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">>) -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">> {
     %o = dist.offset {dim = #dist.sharding<"[7@dp]">} : tensor<i64, #dist.sharding<"[]">>
     // expected-error@below {{[internal] nn.attention: reads coordinates cut 7@tp with the offset of [7@dp]}}
-    %0 = nn.attention %q, %k, %k query_start %o : tensor<i64, #dist.sharding<"[]">> {scale = 0.5 : f64, causal_offset = 0 : i64, hpc.global = {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0>}}
+    %0 = nn.attention %q, %k, %k query_start %o : tensor<i64, #dist.sharding<"[]">> {scale = 0.5 : f64, causal_offset = 0 : i64, hpc.global = {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>}}
         : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>, tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">>, tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">> -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>
     return %0 : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>
   }
@@ -114,7 +114,7 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
     %o = dist.offset {dim = #dist.sharding<"[7@tp]">} : tensor<i64, #dist.sharding<"[]">>
     // expected-error@below {{[internal] nn.attention: reads 1 cut coordinates, but has 2 offsets}}
     %0 = nn.attention %q, %k, %k dropout %s, %s, %o : tensor<i64, #dist.sharding<"[]">>, tensor<i64, #dist.sharding<"[]">>, tensor<i64, #dist.sharding<"[]">> query_start %s : tensor<i64, #dist.sharding<"[]">>
-        {scale = 0.5 : f64, causal_offset = 0 : i64, site = 1 : i64, rate = 0.5 : f64, global_shape = array<i64: 1, 2, 1, 7, 7>, offset_dims = array<i64: 3>, hpc.global = {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 2, 0, 0, 0>}}
+        {scale = 0.5 : f64, causal_offset = 0 : i64, site = 1 : i64, rate = 0.5 : f64, global_shape = array<i64: 1, 2, 1, 7, 7>, offset_dims = array<i64: 3>, hpc.global = {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 2, 0, 0, 0, 0>}}
         : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>, tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">>, tensor<1x2x7x8xf32, #dist.sharding<"[1, 2, 7, 8]">> -> tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>
     return %0 : tensor<1x2x4x8xf32, #dist.sharding<"[1, 2, 7@tp, 8]">>
   }
