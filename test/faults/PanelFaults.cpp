@@ -47,15 +47,15 @@ void noSkew(Plan &plan) {
 void samePanelTwice(Plan &plan) { exchanges(plan)[1]->source = exchanges(plan)[0]->source; }
 /// What a product reads of an operand that is there whole.
 std::vector<Gemm *> readers(Plan &plan) {
-  return ofProduct<Gemm>(plan, [](const Gemm &gemm) { return !isEverywhere(gemm.b.offset, 0); });
+  return ofProduct<Gemm>(plan, [](const Gemm &gemm) { return !isEverywhere(gemm.a.offset, 0); });
 }
-void partOfAnotherPanel(Plan &plan) { readers(plan)[0]->b.offset = readers(plan)[1]->b.offset; }
+void partOfAnotherPanel(Plan &plan) { readers(plan)[0]->a.offset = readers(plan)[1]->a.offset; }
 void beyondTheLastPanel(Plan &plan) {
-  for (int64_t &offset : readers(plan)[0]->b.offset.values)
+  for (int64_t &offset : readers(plan)[0]->a.offset.values)
     offset += int64_t(1) << 20;
 }
 void writesFromAnOffset(Plan &plan) { readers(plan)[0]->c.offset = 4; }
-void betweenElements(Plan &plan) { readers(plan)[0]->b.offset.values[0] = 2; }
+void betweenElements(Plan &plan) { readers(plan)[0]->a.offset.values[0] = 2; }
 
 const FaultOfPlan panelFaults[] = {
     {"PanelLeftOut", leaveOutPanel, {}, {"plan differs at ONNX node"}, squarePanels},
@@ -65,7 +65,7 @@ const FaultOfPlan panelFaults[] = {
     {"PartOfAnotherPanel", partOfAnotherPanel, {}, {"plan differs at ONNX node"}, oblongPanels},
     {"BeyondTheLastPanel", beyondTheLastPanel, {"gemm"}, {}, oblongPanels},
     {"WritesFromAnOffset", writesFromAnOffset, {"c has an offset; only a and b are read from one on"}, {}, oblongPanels},
-    {"BetweenElements", betweenElements, {"offset of b has 2, not a multiple of the 4 bytes of an element"}, {}, oblongPanels},
+    {"BetweenElements", betweenElements, {"offset of a has 2, not a multiple of the 4 bytes of an element"}, {}, oblongPanels},
 };
 
 INSTANTIATE_TEST_SUITE_P(Panels, PlanFault, testing::ValuesIn(panelFaults), [](const auto &info) { return std::string(info.param.name); });
