@@ -14,7 +14,7 @@ CASES = [
     ("hpc-opt", ["--optimizer", "sg"], ["sgd"]),  # --optimizer sgd
     ("hpc-opt", ["--optimizer=ada"], ["--optimizer=adam", "--optimizer=adamw"]),  # where '=' cuts no word, as in zsh
     ("hpc-opt", ["--compile-to", "=", "p"], ["partition", "precision", "propagate"]),
-    ("hpc-opt", ["--explain", "=", ""], ["json"]),
+    ("hpc-opt", ["--explain", "=", ""], ["json", "layouts"]),
     ("hpc-opt", ["--explain", "m"], ["made.onnx", "made.plan", "many folders"]),  # its value stands after '=' alone
     ("hpc-opt", ["--verify", "=", "in"], ["inputs 1.npz"]),
     ("hpc-opt", ["--schedule", "=", "z"], ["zb-h1"]),
