@@ -25,6 +25,7 @@ struct PropagateShardings : impl::PropagateShardingsBase<PropagateShardings> {
         return signalPassFailure();
       propagation.flow();
     }
+    propagation.flowRest(); // rows of a gradient's product, before its result could take a storage's cut over their axis
     propagation.seedWritten();
     propagation.flow();
     propagation.flowRest();

@@ -6,7 +6,7 @@ module attributes {exec.steps = 3 : i64, exec.meshes = ["tp.x=1:data, tp.y=1:ten
       -> (tensor<7x5xf32> {nn.name = "r"}, tensor<5x6xf32> {nn.writes = "up"}, tensor<6x5xf32> {nn.writes = "down"}) {
     %up = nn.parameter "up" stored <file = "w", bytes = 120, hashes = [0]> {dist.seed = #dist.sharding<"[5@(tp.z, tp.x), 6@tp.y]">} : tensor<5x6xf32>
     %down = nn.parameter "down" stored <file = "w", bytes = 120, hashes = [0]> {dist.seed = #dist.sharding<"[6@(tp.y, tp.x), 5@tp.z]">} : tensor<6x5xf32>
-    %one = nn.constant dense<1.0> : tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32> : tensor<f32>
     %n = nn.tanh %x {dist.seed = #dist.sharding<"[7@(tp.x, tp.y), 5@tp.z]">} : tensor<7x5xf32> -> tensor<7x5xf32>
     %u = nn.matmul %n, %up {dist.seed = #dist.sharding<"[7@tp.x, 6@tp.y]">, dist.read_seed = #dist.seed<"[7@(tp.x, tp.z), 6?]">} : tensor<7x5xf32>, tensor<5x6xf32> -> tensor<7x6xf32>
     %g = nn.tanh %u {dist.seed = #dist.sharding<"[7@(tp.x, tp.z), 6@tp.y]">} : tensor<7x6xf32> -> tensor<7x6xf32>

@@ -47,3 +47,19 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
     return %norm, %new : tensor<1x1xf32>, tensor<8x4xf32>
   }
 }
+
+// -----
+
+// Operands whose rows are cut over the axes of each other's columns share the rows of the axis outside of both; the gradient's pieces over this axis are of the sum.
+// CHECK-LABEL: dist.mesh = #mesh
+// CHECK: nn.matmul {{.*}}dist.factors = #dist.sharding<"[8@dp, 4@z, 6@y]">{{.*}} -> tensor<4x6xf32, #dist.sharding<"[4@z, 6@y] partial{dp}">>
+// CHECK: nn.sub {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4@(z, dp), 6@y]">>
+module attributes {dist.mesh = #dist.mesh<"dp=2:data, y=2:tensor, z=2:tensor">} {
+  func.func @main(%x: tensor<8x4xf32> {dist.seed = #dist.sharding<"[8@(dp, y), 4@z]">}, %dy: tensor<8x6xf32> {dist.seed = #dist.sharding<"[8@(dp, z), 6@y]">})
+      -> (tensor<4x6xf32> {nn.writes = "w"}) {
+    %w = nn.parameter "w" {value = dense<1.0> : tensor<4x6xf32>, dist.seed = #dist.sharding<"[4@(z, dp), 6@y]">} : tensor<4x6xf32>
+    %dw = nn.matmul %x, %dy {transpose_lhs} : tensor<8x4xf32>, tensor<8x6xf32> -> tensor<4x6xf32>
+    %new = nn.sub %w, %dw : tensor<4x6xf32>, tensor<4x6xf32> -> tensor<4x6xf32>
+    return %new : tensor<4x6xf32>
+  }
+}
