@@ -42,3 +42,34 @@ func.func @main(%x: tensor<12xf32>) -> (tensor<12xf32>, tensor<12xf32>) {
   return %0, %0 : tensor<12xf32>, tensor<12xf32>
 }
 }
+
+// -----
+
+// A part of a dim that the operand does not have, of another size than the cut says, or without the axis that names it.
+module attributes {dist.mesh = #dist.mesh<"x=2:data, y=3:tensor">} {
+func.func @dim(%x: tensor<7x4xf32>) -> tensor<3x4xf32> {
+  // expected-error @+1 {{(C1) dim 2 is no dim of 'tensor<7x4xf32>'}}
+  %0 = dist.raw_block %x {dim = 2 : i64, cut = #dist.sharding<"[7@y]">, shift = 0 : i64} : tensor<7x4xf32> -> tensor<3x4xf32>
+  return %0 : tensor<3x4xf32>
+}
+func.func @result(%x: tensor<7x4xf32>) -> tensor<2x4xf32> {
+  // expected-error @+1 {{(C2) the result of 'tensor<7x4xf32>' is 'tensor<2x4xf32>' and must have 3 at dim 0}}
+  %0 = dist.raw_block %x {dim = 0 : i64, cut = #dist.sharding<"[7@y]">, shift = 0 : i64} : tensor<7x4xf32> -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+func.func @operand(%x: tensor<6x4xf32>) -> tensor<3x4xf32> {
+  // expected-error @+1 {{(C3) dim 0 of 'tensor<6x4xf32>' must be 7 or 3}}
+  %0 = dist.raw_block %x {dim = 0 : i64, cut = #dist.sharding<"[7@y]">, shift = 0 : i64} : tensor<6x4xf32> -> tensor<3x4xf32>
+  return %0 : tensor<3x4xf32>
+}
+func.func @cut(%x: tensor<7x4xf32>) -> tensor<7x4xf32> {
+  // expected-error @+1 {{(C4) cut [7] must be one dim whose first sub-dim one axis cuts}}
+  %0 = dist.raw_block %x {dim = 0 : i64, cut = #dist.sharding<"[7]">, shift = 0 : i64} : tensor<7x4xf32> -> tensor<7x4xf32>
+  return %0 : tensor<7x4xf32>
+}
+func.func @skew(%x: tensor<7x4xf32>) -> tensor<3x4xf32> {
+  // expected-error @+1 {{(C4) cut [7@y] must be one dim}}
+  %0 = dist.raw_block %x {dim = 0 : i64, cut = #dist.sharding<"[7@y]">, shift = 0 : i64, skew = "y"} : tensor<7x4xf32> -> tensor<3x4xf32>
+  return %0 : tensor<3x4xf32>
+}
+}

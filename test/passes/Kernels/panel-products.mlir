@@ -3,14 +3,14 @@
 // Cannon's skew: both panels of a step come from the ranks that the coordinates along both axes name, and the next ones are asked for before
 // they are needed. Seven rows over three ranks: a product takes as many as the panel has.
 // CHECK-LABEL: @square
-// CHECK-SAME: (%[[A:[a-z]*]]: {{.*}}, %[[B:[a-z]*]]:
+// CHECK-SAME: (%[[A:arg0]]: {{.*}}, %[[B:arg1]]:
 // CHECK-NEXT: %[[A0:.*]] = dist.raw_permute %[[A]] {axis = "y", cause = "c, in panels", shift = 0 : i64, skew = "x"}
 // CHECK-NEXT: %[[B0:.*]] = dist.raw_permute %[[B]] {axis = "x", shift = 0 : i64, skew = "y"}
 // CHECK-NEXT: %[[A1:.*]] = dist.raw_permute %[[A]] {axis = "y", cause = "c, in panels", shift = 1 : i64, skew = "x"}
 // CHECK-NEXT: %[[B1:.*]] = dist.raw_permute %[[B]] {axis = "x", shift = 1 : i64, skew = "y"}
 // CHECK-NEXT: %[[X0:.*]] = dist.raw_block %[[A0]] {cut = #dist.sharding<"[7@y]">, dim = 2 : i64, shift = 0 : i64, skew = "x"}
 // CHECK-NEXT: %[[W0:.*]] = dist.raw_block %[[B0]] {cut = #dist.sharding<"[7@x]">, dim = 0 : i64, shift = 0 : i64, skew = "y"}
-// CHECK-NEXT: %[[C0:.*]] = nn.matmul %[[X0]], %[[W0]] : tensor<2x1x3xf32{{.*}}>, tensor<3x2xf32{{.*}}> -> tensor<2x1x2xf32
+// CHECK-NEXT: %[[C0:.*]] = nn.matmul %[[X0]], %[[W0]] : tensor<2x1x3xf32>, tensor<3x2xf32> -> tensor<2x1x2xf32,
 // CHECK-NEXT: dist.raw_permute %[[A]] {{.*}}shift = 2 : i64
 // CHECK-NEXT: dist.raw_permute %[[B]] {{.*}}shift = 2 : i64
 // CHECK: %[[P1:.*]] = nn.matmul
@@ -34,7 +34,7 @@ func.func @square(%x: tensor<2x1x3xf32, #dist.sharding<"[6@x, 1, 7@y]">>, %w: te
 // Pieces that do not meet: the larger operand comes in panels, its own first, and the other is read where the panel's rows lie.
 // A sum in bf16 is one of f32, rounded at the end.
 // CHECK-LABEL: @oblong
-// CHECK-SAME: (%[[A:[a-z]*]]: {{.*}}, %[[B:[a-z]*]]:
+// CHECK-SAME: (%[[A:arg0]]: {{.*}}, %[[B:arg1]]:
 // CHECK: %[[W:.*]] = dist.all_gather %[[B]]
 // CHECK-NEXT: %[[A1:.*]] = dist.raw_permute %[[A]] {axis = "y", shift = 1 : i64} :
 // CHECK-NEXT: %[[W0:.*]] = dist.raw_block %[[W]] {cut = #dist.sharding<"[6@y]">, dim = 0 : i64, shift = 0 : i64} : tensor<6x2xbf16, {{.*}}> -> tensor<2x2xbf16
@@ -58,17 +58,16 @@ func.func @oblong(%x: tensor<9x2xbf16, #dist.sharding<"[18@x, 6@y]">>, %w: tenso
 // -----
 
 // Backward: a panel of the weight gives a panel of the result, which goes to its owner; what arrives is added behind the next product.
-// The tail of what is summed stays an exact extent.
+// The tail of what is summed is filled before the panel leaves.
 // CHECK-LABEL: @scattered
-// CHECK-SAME: (%[[Y:[a-z]*]]: {{.*}}, %[[B:[a-z]*]]:
+// CHECK-SAME: (%[[Y:arg0]]: {{.*}}, %[[B:arg1]]:
 // CHECK: %[[F:.*]] = dist.fill_tail %[[Y]]
-// CHECK-NEXT: %[[B0:.*]] = dist.raw_permute %[[B]] {axis = "x", shift = 0 : i64, skew = "y"}
-// CHECK-NEXT: %[[B1:.*]] = dist.raw_permute %[[B]] {axis = "x", shift = 1 : i64, skew = "y"}
-// CHECK-NEXT: %[[T0:.*]] = dist.fill_tail %[[B0]]
-// CHECK-NEXT: %[[P0:.*]] = nn.matmul %[[F]], %[[T0]] {transpose_rhs} : {{.*}} -> tensor<4x2xf32>
+// CHECK-NEXT: %[[T:.*]] = dist.fill_tail %[[B]] {dims = array<i64: 1>
+// CHECK-NEXT: %[[B0:.*]] = dist.raw_permute %[[T]] {axis = "x", shift = 0 : i64, skew = "y"}
+// CHECK-NEXT: %[[B1:.*]] = dist.raw_permute %[[T]] {axis = "x", shift = 1 : i64, skew = "y"}
+// CHECK-NEXT: %[[P0:.*]] = nn.matmul %[[F]], %[[B0]] {transpose_rhs} : {{.*}} -> tensor<4x2xf32>
 // CHECK-NEXT: %[[R0:.*]] = dist.raw_permute %[[P0]] {against, axis = "y", shift = 0 : i64, skew = "x"}
-// CHECK-NEXT: %[[T1:.*]] = dist.fill_tail %[[B1]]
-// CHECK-NEXT: %[[P1:.*]] = nn.matmul %[[F]], %[[T1]]
+// CHECK-NEXT: %[[P1:.*]] = nn.matmul %[[F]], %[[B1]]
 // CHECK-NEXT: %[[R1:.*]] = dist.raw_permute %[[P1]] {against, axis = "y", shift = -1 : i64, skew = "x"}
 // CHECK-NEXT: %[[S:.*]] = nn.add %[[R0]], %[[R1]] {hpc.id_of = 5 : i64}
 // CHECK-NEXT: return %[[S]]
