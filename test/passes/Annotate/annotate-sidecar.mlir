@@ -16,8 +16,10 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=1:data, tp=2:tensor">} 
     // The user's word is closed, binding, and first; what it leaves uncut stays whole.
     // CHECK: nn.parameter "h.0.fc.weight" {{.*}}dist.seed = #dist.seed<"[4, (2, 3@tp)]", priority = 0, origin = "sidecar">
     %w = nn.parameter "h.0.fc.weight" stored <file = "w", bytes = 96, hashes = [0]> : tensor<4x6xf32>
-    // What --write-spec wrote down is a default: it must not be binding, or the same plan would not come out.
-    // CHECK: nn.parameter "h.0.bias" {{.*}}dist.seed = #dist.seed<"[6@tp]", priority = 2>
+    // What --write-spec wrote down of a vector is no seed: its cut follows from the weights once more.
+    // CHECK: nn.parameter "h.0.bias"
+    // CHECK-NOT: dist.seed
+    // CHECK-SAME: : tensor<6xf32>
     %b = nn.parameter "h.0.bias" stored <file = "b", bytes = 24, hashes = [0]> : tensor<6xf32>
     // Where it cut nothing, nothing was decided.
     // CHECK: nn.parameter "h.0.norm"

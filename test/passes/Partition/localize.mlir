@@ -169,11 +169,11 @@ module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
 
 // -----
 
-// A gradient: accumulated over time, then scattered over data, once a step; two axes that are summed at once are one all-reduce.
+// A gradient of a weight that ranks store in pieces: scattered in every micro-batch, so that a rank accumulates a piece, whatever the level of ZeRO; two axes that are summed at once are one all-reduce.
 // CHECK-LABEL: dist.mesh = #mesh
 // CHECK: %[[G:.*]] = nn.matmul {{.*}}transpose_lhs
-// CHECK: %[[A:.*]] = dist.accumulate %[[G]] {{.*}}axes = ["mb"]
-// CHECK-NEXT: dist.reduce_scatter %[[A]] {{.*}}axis = "dp"
+// CHECK-NEXT: %[[R:.*]] = dist.reduce_scatter %[[G]] {{.*}}axis = "dp"
+// CHECK-NEXT: dist.accumulate %[[R]] {{.*}}axes = ["mb"]
 // CHECK: %[[L:.*]] = nn.reduce sum
 // CHECK: %[[T:.*]] = dist.accumulate %[[L]]
 // CHECK-NEXT: dist.all_reduce %[[T]] {{.*}}axes = ["dp", "tp"]
