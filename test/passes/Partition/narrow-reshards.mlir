@@ -84,9 +84,10 @@ module attributes {dist.mesh = #dist.mesh<"dp=2:data, tp=2:tensor">} {
 
 // Whole numbers are exact in bf16, and their sum in f32; it is read in f64, so nothing rounds its terms.
 // CHECK-LABEL: func.func @whole_numbers
-// CHECK: %[[SUM:.*]] = nn.matmul {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4, 6] partial{tp}">>
+// CHECK: nn.matmul {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4, 6] partial{tp}">>
 // CHECK-NOT: nn.rounds_terms
-// CHECK: dist.reshard %[[SUM]] {{.*}} -> tensor<4x6xf32, #dist.sharding<"[4, 6]">>
+// CHECK: dist.reshard {{.*}} -> tensor<24xf64, #dist.sharding<"[24]">>
+// CHECK-NOT: nn.rounds_terms
 module attributes {dist.mesh = #dist.mesh<"tp=2:tensor">} {
   func.func @whole_numbers() { return }
   func.func @main(%x: tensor<4x8xbf16> {dist.seed = #dist.sharding<"[4, 8@tp]">}) -> tensor<24xi32> {
