@@ -85,7 +85,7 @@ CUDA = ["--backend=cuda"]
 
 def gpu_cases():
     """A card for each rank, and NCCL between them."""
-    for layout, count in (((2, 2, 1), 4), ((2, 2, 1), 2), ((1, 1, 2), 2), ((1, 2, 2), 4), (("--tp=4 --tp-layout=2d", 1, 1), 4),
+    for layout, count in (((2, 2, 1), 4), ((2, 2, 1), 2), ((1, 1, 2), 2), ((1, 2, 2), 4), (("--tp=4 --tp-layout=2d", 1, 1), 4), (("--tp=4 --tp-layout=2d --panels", 1, 1), 4),
                           (("--cp=3 --cp-mode=ring", 1, 1), 3), (("--tp=2 --sp", 2, 1), 4)):
         for by_mpi in (True, False):
             def case(layout=layout, count=count, by_mpi=by_mpi):
