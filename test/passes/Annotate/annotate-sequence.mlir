@@ -59,3 +59,42 @@ module {
     return %y, %next : tensor<4x8x24xf32>, tensor<8x24xf32>
   }
 }
+
+// -----
+
+// Attention that is written out (capped scores have no op) is known by its softmax. Queries and keys come from the same rows, and the residual stream meets keys first: scores are cut over
+// queries all the same, and with ulysses all products around them over heads.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %arg0: tensor<4x8x12xf32> {dist.seed = #dist.seed<"[4@dp, 8@cp, 12?]">}
+// GATHER: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 3?, 8@cp, 8?]">{{.*}}transpose_rhs
+// ULYSSES: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 3@(tp, cp), 8, 8]">{{.*}}transpose_rhs
+// GATHER: nn.tanh {{.*}}dist.seed = #dist.seed<"[4?, 3?, 8@cp, 8?]">
+// ULYSSES: nn.tanh {{.*}}dist.seed = #dist.seed<"[4?, 3?, 8, 8]">
+// GATHER: nn.softmax {{.*}}dist.seed = #dist.seed<"[4?, 3?, 8@cp, 8?]">
+// ULYSSES: nn.softmax {{.*}}dist.seed = #dist.seed<"[4?, 3?, 8, 8]">
+// GATHER: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 3?, 8@cp, 4?]">
+// ULYSSES: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 3@(tp, cp), 8, 4?]">
+// CHECK: nn.matmul {{.*}}dist.seed = #dist.seed<"[4?, 8@cp, 12?]">
+// ONE-LABEL: func.func @main
+// ONE-NOT: @cp
+module {
+  func.func @main(%x: tensor<4x8x12xf32>) -> tensor<4x8x12xf32> {
+    %wk = nn.parameter "k" stored <file = "w", bytes = 576, hashes = [1]> : tensor<12x12xf32>
+    %wq = nn.parameter "q" stored <file = "w", bytes = 576, hashes = [1]> : tensor<12x12xf32>
+    %wo = nn.parameter "o" stored <file = "w", bytes = 576, hashes = [1]> : tensor<12x12xf32>
+    %k0 = nn.matmul %x, %wk : tensor<4x8x12xf32>, tensor<12x12xf32> -> tensor<4x8x12xf32>
+    %k1 = nn.reshape %k0 : tensor<4x8x12xf32> -> tensor<4x8x3x4xf32>
+    %k = nn.transpose %k1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x8x3x4xf32> -> tensor<4x3x8x4xf32>
+    %q0 = nn.matmul %x, %wq : tensor<4x8x12xf32>, tensor<12x12xf32> -> tensor<4x8x12xf32>
+    %q1 = nn.reshape %q0 : tensor<4x8x12xf32> -> tensor<4x8x3x4xf32>
+    %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x8x3x4xf32> -> tensor<4x3x8x4xf32>
+    %scores = nn.matmul %q, %k {transpose_rhs} : tensor<4x3x8x4xf32>, tensor<4x3x8x4xf32> -> tensor<4x3x8x8xf32>
+    %capped = nn.tanh %scores : tensor<4x3x8x8xf32>
+    %p = nn.softmax %capped : tensor<4x3x8x8xf32>
+    %a = nn.matmul %p, %k : tensor<4x3x8x8xf32>, tensor<4x3x8x4xf32> -> tensor<4x3x8x4xf32>
+    %a1 = nn.transpose %a {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x3x8x4xf32> -> tensor<4x8x3x4xf32>
+    %a2 = nn.reshape %a1 : tensor<4x8x3x4xf32> -> tensor<4x8x12xf32>
+    %y = nn.matmul %a2, %wo : tensor<4x8x12xf32>, tensor<12x12xf32> -> tensor<4x8x12xf32>
+    return %y : tensor<4x8x12xf32>
+  }
+}
