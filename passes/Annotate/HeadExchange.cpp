@@ -32,8 +32,13 @@ public:
           seed(op, rule, unsigned(dim - 1), unsigned(dim));
         return hasHeads;
       }
-    auto isSquare = [&](Value value) { return sequence.isSquare(value); };
-    if (accessOf(op) != Access::Product || op->getNumOperands() != 2 ||
+    auto isSquare = [&](Value value) { return sequence.isSquare(value) || ofScores.contains(value); };
+    std::optional<Access> access = accessOf(op);
+    if ((access == Access::Elementwise || access == Access::Combine || access == Access::Composite) && llvm::any_of(op->getOperands(), isSquare))
+      for (Value result : op->getResults())
+        if (!sequence.isSquare(result) && sequence.of(result))
+          ofScores.insert(result); // a number or more a row
+    if (access != Access::Product || op->getNumOperands() != 2 ||
         !(isSquare(op->getResult(0)) || llvm::any_of(op->getOperands(), isSquare)))
       return true;
     // Attention that is written out: the last dim that both operands have, after that of samples.
@@ -45,6 +50,9 @@ public:
       }
     return false;
   }
+
+  /// Values of rows of scores: their maxima and sums.
+  llvm::DenseSet<Value> ofScores;
 
 private:
   int64_t ranksOf(const dist::AxisNames &names) const {
@@ -136,11 +144,13 @@ void exchangeHeads(func::FuncOp function, const SequenceDims &sequence, const di
   // Attention reads them for all positions and its own heads; some attention without heads, for its rows.
   for (const auto &[value, place] : sequence.all()) {
     std::optional<SequenceDims::Place> keys = sequence.keysOf(value);
-    if (!areExchanged || !keys || dist::seedOf(value))
+    if (!areExchanged || dist::seedOf(value) || !(keys || exchange.ofScores.contains(value)))
       continue;
     std::vector<int64_t> shape = nn::shapeOf(value).vec();
     dist::Seed seed{dist::replicated(shape), std::vector<bool>(shape.size(), true)};
-    seed.open[place.dim] = seed.open[keys->dim] = false;
+    seed.open[place.dim] = false;
+    if (keys)
+      seed.open[keys->dim] = false;
     dist::setSeed(value, seed);
   }
 }

@@ -42,8 +42,9 @@ void cutSequence(func::FuncOp function, const SequenceDims &sequence, ArrayRef<s
     dist::DimSharding &dim = seed.sharding.dims[place.dim];
     std::vector<std::string> named = dist::cutAxes(seed.sharding), added;
     llvm::copy_if(axes, std::back_inserter(added), [&](const std::string &axis) { return !llvm::is_contained(named, axis); });
-    // The gradient of such a table, too, is whole: it is gathered, once, where the pieces of an update would be.
-    if (llvm::any_of(value.getUsers(), isOfUpdate)) {
+    // The gradient of such a table, too, is whole: it is gathered, once, where the pieces of an update would be. Sums over queries
+    // become pieces as readers need them.
+    if (llvm::any_of(value.getUsers(), isOfUpdate) || sequence.isOfKeys(value, place.dim)) {
       if (dist::isCut(dim))
         continue;
     } else {

@@ -148,6 +148,18 @@ void SequenceDims::markSquares(Value value, unsigned rows, unsigned columns) {
   }
 }
 
+bool SequenceDims::isOfKeys(Value product, unsigned dim) const {
+  Operation *op = product.getDefiningOp();
+  if (!op || accessOf(op) != Access::Product)
+    return false;
+  ShardingRule rule = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  const auto &factors = rule.results[cast<OpResult>(product).getResultNumber()][dim];
+  return !isSquare(product) && llvm::any_of(llvm::zip(op->getOperands(), rule.operands), [&](auto each) {
+    auto square = squares.find(std::get<0>(each));
+    return square != squares.end() && std::get<1>(each)[square->second.second] == factors;
+  });
+}
+
 SequenceDims::SequenceDims(func::FuncOp function) : dependences(nn::findDependences(function)) {
   // 1. Values with two dims of positions, so that neither is taken for the other.
   for (const DimPlace &columns : findScores(function))

@@ -36,6 +36,8 @@ public:
   const llvm::MapVector<Value, Place> &all() const { return places; }
   /// Whether a value has a dim of queries and one of keys: scores, masks of such, their gradients.
   bool isSquare(Value value) const { return squares.contains(value); }
+  /// Whether a dim of a product's result is keys of a square operand: gradients of keys and values, which add up queries.
+  bool isOfKeys(Value product, unsigned dim) const;
   /// A product of queries and keys that no rule marks: its softmax and masks are ops of their own. Null: there is none.
   Operation *spelledOut() const { return scores.empty() ? nullptr : scores.front().op; }
   /// Ops beside those marked that read and give positions, and need all of them at once: scans and windows over time.

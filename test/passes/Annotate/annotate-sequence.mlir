@@ -89,8 +89,8 @@ module {
     %q1 = nn.reshape %q0 : tensor<4x8x12xf32> -> tensor<4x8x3x4xf32>
     %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x8x3x4xf32> -> tensor<4x3x8x4xf32>
     %scores = nn.matmul %q, %k {transpose_rhs} : tensor<4x3x8x4xf32>, tensor<4x3x8x4xf32> -> tensor<4x3x8x8xf32>
-    %capped = nn.tanh %scores : tensor<4x3x8x8xf32>
-    %p = nn.softmax %capped : tensor<4x3x8x8xf32>
+    %capped = nn.tanh %scores : tensor<4x3x8x8xf32> -> tensor<4x3x8x8xf32>
+    %p = nn.softmax %capped : tensor<4x3x8x8xf32> -> tensor<4x3x8x8xf32>
     %a = nn.matmul %p, %k : tensor<4x3x8x8xf32>, tensor<4x3x8x4xf32> -> tensor<4x3x8x4xf32>
     %a1 = nn.transpose %a {permutation = array<i64: 0, 2, 1, 3>} : tensor<4x3x8x4xf32> -> tensor<4x8x3x4xf32>
     %a2 = nn.reshape %a1 : tensor<4x8x3x4xf32> -> tensor<4x8x12xf32>
