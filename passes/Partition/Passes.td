@@ -17,7 +17,7 @@ def DecomposeSharded : PartitionPass<"hpc-decompose-sharded"> {
 def CollectPartials : PartitionPass<"hpc-collect-partials"> {
   let summary = "Sums of many values add those that are partial over the same axes first";
   let description = [{
-    `(p1 + x) + p2` becomes `(p1 + p2) + x`: one all-reduce instead of two. And `p * f` of a number `f` loses its partial axes where all its readers need the whole
+    `(p1 + x) + p2` becomes `(p1 + p2) + x`: one all-reduce instead of two, or one reduce-scatter where the sum is cut over these axes. And `p * f` of a number `f` loses its partial axes where all its readers need the whole
     sum: `all_reduce(p) * f`, which fusion computes where it is read, instead of a pass over the data before the all-reduce.
   }];
 }

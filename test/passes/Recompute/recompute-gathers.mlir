@@ -1,5 +1,6 @@
 // RUN: hpc-opt %s --hpc-recompute --hpc-verify-recomputed --hpc-verify-staged 2>/dev/null | FileCheck %s --check-prefixes=CHECK,AGAIN
 // RUN: hpc-opt %s --hpc-recompute="policy=auto budgets=10000" --hpc-verify-recomputed --hpc-verify-staged 2>/dev/null | FileCheck %s --check-prefixes=CHECK,KEPT
+// RUN: hpc-opt %s --hpc-recompute="policy=attention" --hpc-verify-recomputed --hpc-verify-staged 2>/dev/null | FileCheck %s --check-prefix=ROWS
 
 // An activation that is gathered for a product whose weight is gathered, too, is kept in pieces and gathered again; auto keeps it whole where there is memory. One that is gathered for a
 // weight which ranks have whole is kept by both. If backward kept what was gathered, a rank would have as many activations as y has ranks.
@@ -13,6 +14,13 @@
 // KEPT-NOT: run again
 // KEPT: nn.mul %{{.*}}, %[[GT]]
 // CHECK: nn.mul %{{.*}}, %[[GE]]
+
+// With the policy attention the other is gathered again, too: rows that ranks share between products (--sp).
+// ROWS: pipe.stage 0 forward
+// ROWS: %[[E:.*]] = nn.exp
+// ROWS: nn.sigmoid
+// ROWS: %[[B:.*]] = dist.all_gather %[[E]] {{.*}}run again for the gradients
+// ROWS: nn.mul %{{.*}}, %[[B]]
 #whole = #dist.sharding<"[2, 4]">
 #part = #dist.sharding<"[2, 4@y]">
 #weight = #dist.sharding<"[4, 4]">
