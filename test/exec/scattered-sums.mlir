@@ -3,8 +3,8 @@
 module attributes {exec.meshes = ["mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=1:data, tp=3:tensor", "mb=1:time, dp=2:data, tp=2:tensor", "mb=1:time, dp=1:data, tp=7:tensor"]} {
   func.func @main(%x: tensor<2x5x7xf32> {dist.seed = #dist.seed<"[2@dp, 5?, 7?]">}, %z: tensor<2x5x6xf32>, %k: tensor<6xf32>)
       -> (tensor<2x5x6xf32>, tensor<1x1x6xf32>, tensor<2x5x6xf32>, tensor<2x5x6xf32>) {
-    %w = nn.parameter "w" {value = dense<0.5> : tensor<7x6xf32>, dist.seed = #dist.sharding<"[7@tp, 6]">} : tensor<7x6xf32>
-    %v = nn.parameter "v" {value = dense<-1.5> : tensor<7x6xf32>, dist.seed = #dist.sharding<"[7@tp, 6]">} : tensor<7x6xf32>
+    %w = nn.parameter "w" stored <file = "w", bytes = 168, hashes = [0]> {dist.seed = #dist.sharding<"[7@tp, 6]">} : tensor<7x6xf32>
+    %v = nn.parameter "v" stored <file = "w", bytes = 168, hashes = [0]> {dist.seed = #dist.sharding<"[7@tp, 6]">} : tensor<7x6xf32>
     %y = nn.matmul %x, %w : tensor<2x5x7xf32>, tensor<7x6xf32> -> tensor<2x5x6xf32>
     %s = nn.add %y, %z {dist.seed = #dist.seed<"[2?, 5@tp, 6]">} : tensor<2x5x6xf32>, tensor<2x5x6xf32> -> tensor<2x5x6xf32>
     %u = nn.matmul %x, %v : tensor<2x5x7xf32>, tensor<7x6xf32> -> tensor<2x5x6xf32>
