@@ -43,6 +43,10 @@ struct AnnotateTensorParallel : impl::AnnotateTensorParallelBase<AnnotateTensorP
     if (!function)
       return;
     dist::Mesh mesh = dist::meshOf(getOperation());
+    if (Status arranged = checkAxes(**strategy, mesh); !arranged.ok()) {
+      userError(getOperation(), arranged.kind()) << arranged.message();
+      return signalPassFailure();
+    }
     std::vector<std::string> axes;
     llvm::copy_if(mesh.axesOf(dist::AxisRole::Tensor), std::back_inserter(axes),
                   [&](const std::string &axis) { return mesh.size(axis) > 1; });

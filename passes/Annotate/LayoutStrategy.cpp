@@ -176,6 +176,14 @@ Expected<std::string> takeOwnAxes(dist::GivenSizes &mesh, StringRef layout) {
   return fitting.front() + ":" + llvm::join(sizes, "x");
 }
 
+Status checkAxes(const LayoutStrategy &strategy, const dist::Mesh &mesh) {
+  for (const LayoutStrategy::Axis &axis : strategy.axes)
+    if (!mesh.hasRole(ownName(axis), axis.role))
+      return Status::error(ErrorKind::Usage, "the layout " + std::string(strategy.name) + " arranges " + ownName(axis) + ":" + dist::name(axis.role) +
+                                                 ", and the mesh " + dist::toString(mesh) + " has no such axis; give hpc-build-mesh the same layout");
+  return Status::success();
+}
+
 std::vector<std::string> storageAxes(const LayoutStrategy &strategy, const dist::Mesh &mesh) {
   std::vector<std::string> names;
   for (const LayoutStrategy::Axis &axis : strategy.axes)

@@ -72,6 +72,9 @@ Expected<dist::Mesh> arrangeTensorAxis(const dist::Mesh &mesh, StringRef layout)
 /// that the sidecar names, "" = none. Errors (usage): the axes are those of no layout, of several, or do not multiply to "tp".
 Expected<std::string> takeOwnAxes(dist::GivenSizes &mesh, StringRef layout);
 
+/// Errors (usage): the mesh lacks an axis of the strategy, as one that was built for another layout does.
+Status checkAxes(const LayoutStrategy &strategy, const dist::Mesh &mesh);
+
 /// The names of a strategy's axes in a mesh that store pieces of weights and have more than one rank.
 std::vector<std::string> storageAxes(const LayoutStrategy &strategy, const dist::Mesh &mesh);
 
