@@ -64,12 +64,12 @@ annotated("grid", 4, **grid)
 means({"dp": 2, "tp": 2}, fc1_weight=[(0, "dp"), (1, "tp")])
 # The same as the layout 2d: the name says so.
 annotated("tp.x=2 tp.y=2 layout=2d", 4, **{weight: ([(1, 2), (0, 2)], [0, 1, 2, 3]) for weight in ("fc1_weight", "fc2_weight", "head_weight")})
-read = means({"tp.x": 2, "tp.y": 2, "layout": "2d"}, fc1_weight=[(1, "tp.x"), (0, "tp.y")])
+means({"tp.x": 2, "tp.y": 2, "layout": "2d"}, fc1_weight=[(0, "tp.y"), (1, "tp.x")])
 # Copies of each shard on two devices, by groups.
 annotated("copies", 4, fc1_weight=([(0, 2)], [-1, -2], {-1: [0, 2], -2: [1, 3]}))
 means({"dp": 2, "tp": 2}, fc1_weight=[(0, "tp")])
 assert written()["fc1.weight"] == ([(0, 2), (1, 3)], {0: 2}), written()
 # Stages without shards.
 annotated("stages", 2, stages={"node_linear": 0, "node_linear_1": 1, "node_linear_2": 1})
-assert means({"pp": 2})["stages"][-1]["stage"] == 1
+assert means({"pp": 2, "tp": 1})["stages"][-1]["stage"] == 1
 print("onnx-ir's configurations are read")
