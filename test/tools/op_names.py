@@ -29,14 +29,19 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Precision/": {"CastOp"},  # what that phase makes
     "passes/Kernels/BindCasts.cpp": {"CastOp"},  # rounding, as it is done when weights are loaded
     "passes/Kernels/MultiplyWindows.cpp": {"WindowOp", "PadOp", "MulOp", "ReduceOp", "MatmulOp", "ReshapeOp"},  # a convolution as import writes it
+    "passes/Recompute/ForwardPart.cpp": {"CastOp"},  # a weight as it is gathered
     "passes/Recompute/KeptValues.cpp": {"WindowOp", "PadOp"},  # copies of an image that products read where the image lies
     "passes/Kernels/BindParts.cpp": {"SliceOp"},  # what a rank reads of a file is a slice of it
     "passes/Kernels/Regions/OneHotSum": {"ReduceOp", "SelectOp", "CompareOp", "IotaOp"},  # how a loss whose classes are cut says which one counts
+    "passes/Kernels/PanelUnits": {"MatmulOp", "ReshapeOp", "TransposeOp", "CastOp", "AddOp"},  # what stands between a gather, its product, and the sum of its panels
     # Reductions shape the loop nest. Products become library calls, which read operands transposed and leave out tails;
     # a reshape is the buffer of its operand.
     "passes/Kernels/Fusion/Fusion": {"ReduceOp", "MatmulOp"},
     "passes/Kernels/": {"ReduceOp", "MatmulOp", "TransposeOp", "ReshapeOp"},
     "passes/Lower/": {"MatmulOp", "ReshapeOp"},
+    "passes/Partition/RingAttention.cpp": {"AttentionOp", "AttentionGradOp", "GatherOp"},  # what is taken apart, and zigzag's order of keys
+    "passes/Partition/RingKeys": {"GatherOp"},  # that order
+    "passes/Partition/VerifyRings.cpp": {"AttentionOp", "AttentionGradOp", "SliceOp", "AddOp", "ConcatOp"},  # what a ring is made of
     "passes/Partition/CollectPartials.cpp": {"AddOp", "MulOp"},  # sums of scaled terms
     "passes/Partition/NarrowReshards.cpp": {"CastOp"},  # which that pass moves and makes
     "passes/Stage/SumsOverParts.cpp": {"AddOp"},  # terms that lie in several stages
