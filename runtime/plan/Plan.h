@@ -131,7 +131,6 @@ struct Windows {
 /// One matrix of a product, for every index of the product's batch. Strides are in elements.
 struct Operand {
   Ref place;
-  ByCoord offset = {}; ///< bytes from place on; >= 0
   DType dtype = DType::F32;
   int64_t ld = 0;              ///< leading dim: the step from row to row as stored
   bool transpose = false;      ///< stored with its two dims exchanged
@@ -140,6 +139,7 @@ struct Operand {
   /// windows, and only where all of a weight that is neither written nor saved is that operand of every product that reads
   /// it, stored the same way, and nothing else reads it (Packing.h).
   bool packed = false;
+  ByCoord offset = {}; ///< bytes from place on; >= 0
 };
 
 enum class EpilogueKind : uint8_t {

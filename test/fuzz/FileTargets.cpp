@@ -140,7 +140,7 @@ bool runAnnotations(std::string_view bytes) {
     return false;
   if (*rules)
     holds(parseSidecar(sidecarText((*rules)->sidecar), "fuzz.onnx").status());
-  return holds(onnx::annotatedModel(bytes, {dist::degreesOf({{"dp", 2}, {"tp", 2}}), {{"x", {}}}, {}}).status());
+  return holds(onnx::annotatedModel(bytes, {dist::degreesOf({{"dp", 2}, {"tp", 2}}), "", {{"x", {}}}, {}}).status());
 }
 
 // ---- seeds ---------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ std::vector<std::string> annotatedModels() {
   inside.of = {3, 1};
   inside.axis = "dp";
   Expected<std::string> model =
-      onnx::annotatedModel(models()[0], {dist::degreesOf({{"dp", 2}, {"pp", 2}, {"tp", 2}}), {{"w", {inside, column}}, {"x", {}}}, {{"a", 0}, {"b", 1}}});
+      onnx::annotatedModel(models()[0], {dist::degreesOf({{"dp", 2}, {"pp", 2}, {"tp", 2}}), "", {{"w", {inside, column}}, {"x", {}}}, {{"a", 0}, {"b", 1}}});
   return {model.ok() ? *model : ""};
 }
 
