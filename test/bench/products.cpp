@@ -36,9 +36,9 @@ double timed(const std::function<void()> &call) {
 double run(const Case &test) {
   DType a = test.type == "f32" ? DType::F32 : test.type == "f16" ? DType::F16 : DType::BF16, b = test.type == "bf16-i8" ? DType::I8 : a;
   plan::Gemm plan;
-  plan.a = {{}, {}, a, test.k, false, {}};
-  plan.b = {{}, {}, b, test.transpose ? test.k : test.n, test.transpose != 0, {}};
-  plan.c = {{}, {}, DType::F32, test.n, false, {}};
+  plan.a = {{}, a, test.k, false, {}};
+  plan.b = {{}, b, test.transpose ? test.k : test.n, test.transpose != 0, {}};
+  plan.c = {{}, DType::F32, test.n, false, {}};
   std::vector<std::byte> left(size_t(test.m * test.k * byteSize(a))), right(size_t(test.n * test.k * byteSize(b))), result(size_t(test.m * test.n * 4));
   GemmCall call{plan, test.m, test.n, test.k, false, left.data(), right.data(), result.data()};
   host::Scratch scratch;

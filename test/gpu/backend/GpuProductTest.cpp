@@ -107,9 +107,9 @@ plan::Gemm gemmOf(const Case &test, DType in, DType out) {
   gemm.m = test.m;
   gemm.n = test.n;
   gemm.k = test.k;
-  gemm.a = {{0, 0}, {}, in, (test.transposeA ? test.m : test.k) + test.lda, test.transposeA, test.strideA, false};
-  gemm.b = {{1, 0}, {}, in, (test.transposeB ? test.k : test.n) + test.ldb, test.transposeB, test.strideB, false};
-  gemm.c = {{2, 0}, {}, out, test.n + test.ldc, false, test.strideC, false};
+  gemm.a = {{0, 0}, in, (test.transposeA ? test.m : test.k) + test.lda, test.transposeA, test.strideA, false};
+  gemm.b = {{1, 0}, in, (test.transposeB ? test.k : test.n) + test.ldb, test.transposeB, test.strideB, false};
+  gemm.c = {{2, 0}, out, test.n + test.ldc, false, test.strideC, false};
   gemm.batch = test.batch;
   gemm.accumulate = in == DType::F64 ? DType::F64 : DType::F32;
   return gemm;
