@@ -25,6 +25,12 @@ bool areCutAlike(const dist::DimSharding &a, const dist::DimSharding &b, const d
          dist::boxSize(a, mesh) == dist::boxSize(b, mesh);
 }
 
+/// Whether no two ranks along the axis hold the same elements: each adds up panels in an order of its own, so what they held
+/// alike would differ by rounding.
+bool differsAlong(const dist::Sharding &sharding, const std::string &axis) {
+  return llvm::is_contained(dist::cutAxes(sharding), axis) || llvm::is_contained(sharding.partial, axis);
+}
+
 std::optional<GatheredValue> gatheredOperand(nn::MatmulOp product, unsigned operand, ProductDim dim) {
   std::optional<unsigned> at = dimOfOperand(product, operand, dim);
   return at ? gatheredAlong(product->getOperand(operand), *at) : std::nullopt;
@@ -36,7 +42,8 @@ std::optional<PanelUnit> matchProduct(nn::MatmulOp product, const dist::Mesh &me
   unit.root = product;
   PanelTerm &term = unit.terms.emplace_back(PanelTerm{product, {}});
   for (unsigned operand : {0u, 1u})
-    term.panels[operand] = gatheredOperand(product, operand, ProductDim::Sum);
+    if (auto panels = gatheredOperand(product, operand, ProductDim::Sum); panels && differsAlong(dist::shardingOf(product.getResult()), panels->axis()))
+      term.panels[operand] = panels;
   auto &[lhs, rhs] = term.panels;
   if (!lhs && !rhs)
     return std::nullopt;
@@ -90,6 +97,7 @@ std::optional<PanelUnit> matchScatter(dist::ReduceScatterOp scatter, const dist:
     std::optional<GatheredValue> &panels = term.panels[operand] = gatheredOperand(term.product, operand, unit.dim);
     gathered += panels.has_value();
     alike += panels && panels->axis() != scatter.getAxis() && areCutAlike(panels->cut(), unit.cut, mesh) &&
+             differsAlong(dist::shardingOf(scatter.getResult()), panels->axis()) &&
              panels->axis() == (unit.terms[0].panels[operand] ? unit.terms[0].panels[operand]->axis() : "");
   }
   if (gathered == 0)
