@@ -45,7 +45,7 @@ struct ZeroAnnotator {
   /// The dim of a parameter to cut over data: the first that no seed cuts and that gives every rank an element. None
   /// for a vector that is smaller than the latency of a collective in bytes: left uncut, its gradient goes into a
   /// bucket with others. None either for a vector beside tensor axes, which may cut it in propagation.
-  /// Where a layout stores it in pieces on all dims, the dim whose pieces are cut further.
+  /// If a layout stores pieces of every dim, the dim whose pieces are cut further.
   std::optional<size_t> freeDim(Value parameter, const dist::Seed &seed, ArrayRef<std::string> axes) const {
     RankedTensorType type = nn::tensorType(parameter);
     ArrayRef<int64_t> shape = type.getShape();
@@ -104,7 +104,7 @@ struct ZeroAnnotator {
     dist::Seed ofState = seed;
     ofState.priority = dist::Seed().priority; // a default, though the parameter may be cut by the user
     ofState.origin = dist::Seed().origin;
-    // What the layout, the user or level 3 for another state has cut stays; an axis cuts one dim only.
+    // A cut of the layout, of the user, or of level 3 for another state stays; an axis cuts one dim only.
     std::vector<std::string> stored = dist::rowAxesOf(dist::cutAxes(seed.sharding), mesh), axes;
     llvm::copy_if(dataAxes, std::back_inserter(axes), [&](const std::string &axis) { return !llvm::is_contained(stored, axis); });
     if (!stored.empty() && (level == 0 || seed.isBinding() || axes.empty()))

@@ -1,4 +1,4 @@
-// Where a dim of a value comes from, through ops that only move or combine elements at equal indices: the parameter's dim
+// Origins of a dim of a value, traced through ops that only move or combine elements at equal indices: the parameter's dim
 // of a weight that is computed from it, and the products whose results are a gradient's terms.
 #pragma once
 

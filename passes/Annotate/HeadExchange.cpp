@@ -79,7 +79,7 @@ private:
     return cut;
   }
 
-  /// Of a dim whose digits are `sizes`, each element of the last `inner` wide.
+  /// The dim's digits are `sizes`; each element of the last is `inner` wide.
   static void addAxes(const dist::DimSharding &dim, int64_t inner, ArrayRef<int64_t> sizes, std::vector<dist::AxisNames> &cut) {
     int64_t below = 1;
     for (const dist::SubDim &sub : llvm::reverse(dim)) {

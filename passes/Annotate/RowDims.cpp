@@ -1,4 +1,4 @@
-// Of uneven parts the last rank has the smallest: an axis fits if that one is not empty.
+// The last rank has the smallest of uneven parts: an axis fits if that part is not empty.
 #include "passes/Annotate/RowDims.h"
 
 #include "compiler/Dialect/Dist/MeshDegrees.h"

@@ -1,4 +1,4 @@
-// Where the sequence goes in a program: the dims whose elements are positions of it, found from the ops that mix positions
+// The way of the sequence through a program: dims whose elements are its positions, found from the ops that mix positions
 // (factors that a rule marks as a sequence), forward and backward through all ops that take each position by itself.
 #pragma once
 

@@ -68,7 +68,7 @@ struct ThreeDimensional {
       llvm::append_range(cuts[result], rows.cuts(result, axes));
   }
 
-  /// What is left of operands' hidden dims in the results: the axis of the turn, or of either operand of a weight's gradient.
+  /// The cuts of operands' hidden dims that the results keep: the axis of the turn, or of either operand of a weight's gradient.
   void followHidden(Operation *op, const ShardingRule &rule, Turn turn) {
     SmallVector<dist::Sharding> operands;
     for (Value operand : op->getOperands()) {

@@ -209,7 +209,7 @@ struct TwoDimensional {
     }
   }
 
-  /// What y cuts of a seeded value.
+  /// The cuts over y of a seeded value.
   dist::Sharding partsOf(const LayoutSeed &seed) const {
     dist::Sharding parts = dist::replicated(nn::shapeOf(seed.value).vec());
     for (const DimCut &cut : seed.cuts)
@@ -231,7 +231,7 @@ struct TwoDimensional {
     seeds.push_back(std::move(seed));
   }
 
-  /// What is computed from parts of activations stays in parts, gradients and residuals too: whole, an addition would gather
+  /// Values computed from parts of activations stay in parts, gradients and residuals too: whole, an addition would gather
   /// both its terms, and be kept so for backward.
   void seedActivations() {
     llvm::DenseMap<Value, dist::Sharding> parts;

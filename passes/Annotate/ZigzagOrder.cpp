@@ -241,7 +241,7 @@ private:
     if (own == placed.end()) {
       if (isAlike(value, place))
         return value;
-      // What an op of rows sums up over them is a term on each rank: it becomes pieces after its rows have changed places.
+      // An op that sums over rows has a term on each rank: the term becomes pieces after its rows have changed places.
       Operation *maker = value.getDefiningOp();
       while (maker && isView(maker) && !rows.contains(maker))
         maker = maker->getOperand(0).getDefiningOp();

@@ -83,7 +83,7 @@ static std::string textOf(const std::string &axis, const Held &held) {
 }
 
 std::vector<std::string> imbalances(const Plan &plan) {
-  // Who has rows of an input computes these alone, whatever it stores of weights.
+  // A rank that has rows of an input computes these alone, whatever it stores of weights.
   Counter stored{plan}, inputs{plan};
   for (const plan::Stage &stage : plan.stages) {
     for (const plan::Binding &binding : stage.bindings)

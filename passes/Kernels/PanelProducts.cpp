@@ -81,7 +81,7 @@ private:
     return own;
   }
 
-  /// What a panel has in place of padding depends on whose it is, or is zero. It has no sharding then.
+  /// A panel's padding is zero, or depends on the rank that the panel comes from: then the type has no sharding.
   RankedTensorType panelType(const GatheredValue &panels) {
     auto type = nn::tensorType(panels.gather.getOperand());
     return dist::hasPadding(panels.cut(), mesh) || ownPanel(panels.gather) != panels.gather.getOperand()
@@ -89,7 +89,7 @@ private:
                : withPanel(type, unsigned(panels.gather.getFromDim()), dist::boxSize(panels.cut(), mesh));
   }
 
-  /// What travels for a step.
+  /// Makes the exchanges of a step.
   void fetch(int64_t at) {
     for (const PanelUnit &unit : group.units)
       for (const PanelTerm &term : unit.terms)

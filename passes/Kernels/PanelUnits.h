@@ -1,4 +1,4 @@
-// What hpc-panel-products makes in panels: products and scattered sums of products, and which of them go together.
+// Finds what hpc-panel-products makes in panels: products and scattered sums of products, and which of them go together.
 #pragma once
 
 #include "compiler/Panels.h"

@@ -105,7 +105,7 @@ plan::Part StageLowering::partOfProgram() const {
   return isBackward ? plan::Part::Gradient : plan::Part::Forward;
 }
 
-/// What the op's instruction computes. A product that adds to a sum shows the addition's result. Aliases show what is noted already, and a sum over micro-batches is whole in the last one alone.
+/// Notes what the op's instruction computes. A product that adds to a sum shows the addition's result. Aliases show what is noted already, and a sum over micro-batches is whole in the last one alone.
 void StageLowering::note(Operation *op) {
   if (compute.instructions.empty() || (isBufferAlias(op) && !addsInProduct(op)) || isa<dist::AccumulateOp>(op))
     return;

@@ -28,7 +28,7 @@ Value unfilled(Value value) {
   return fill ? fill.getOperand() : value;
 }
 
-/// What forward has made for the gradient of the same queries and keys.
+/// Values that forward has made for the gradient of the same queries and keys.
 struct Forward {
   nn::AttentionOp op;
   Value query, key, value; ///< before padding was filled; keys and values before they were gathered
@@ -140,7 +140,7 @@ private:
     shape.back() = numbers;
     return dist::withSharding(RankedTensorType::get(shape, element), sharding);
   }
-  /// Of a tensor of keys: what every rank has is its own, so nothing cuts it over the ring, nor is it a term of a sum there.
+  /// The type of a block of a tensor of keys: what every rank has is its own, so nothing cuts it over the ring, nor is it a term of a sum there.
   RankedTensorType blockType(RankedTensorType type) const {
     Sharding sharding = shardingAttrOf(type).getValue();
     const int64_t box = boxSize(rows, mesh);
@@ -209,7 +209,7 @@ private:
     starts[positionsDim] = piece.begin;
     return nn::SliceOp::create(builder, loc, pieceType(nn::tensorType(value), piece), value, starts, steps);
   }
-  /// Of a mask that has all keys, in the order of positions: its part for a piece whose first key is at `first`.
+  /// The part of a mask, which has all keys in the order of positions, for a piece whose first key is at `first`.
   Value maskOf(Value mask, const KeyPiece &piece, Value first) {
     constexpr unsigned keysDim = 3;
     if (!mask || nn::shapeOf(mask)[keysDim] == 1)
@@ -338,7 +338,7 @@ public:
       if (failed(forward ? rewrite(forward, trains) : rewrite(cast<nn::AttentionGradOp>(op))))
         return failure();
     }
-    // What nothing reads any more, once no gradient asks for it.
+    // Erase what nothing reads any more, once no gradient asks for it.
     for (Operation *op : llvm::reverse(replaced))
       op->erase();
     for (Operation *op : readers)

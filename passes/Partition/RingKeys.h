@@ -6,7 +6,7 @@
 
 namespace hpc {
 
-/// Of attention's queries, keys and values.
+/// The dim of attention's queries, keys and values that has positions.
 constexpr unsigned positionsDim = 2;
 
 /// An attention's keys or values: gathered, and then perhaps brought from the order of the ranks' rows into that of positions.
@@ -17,7 +17,7 @@ struct SharedKeys {
   static SharedKeys of(Value operand, const dist::Mesh &mesh);
   explicit operator bool() const { return gather != nullptr; }
   bool isLike(const SharedKeys &other) const;
-  /// Of each row, in the order in which ranks have them: its position.
+  /// The position of each row, in the order in which ranks have them.
   std::vector<int64_t> positions() const;
 };
 

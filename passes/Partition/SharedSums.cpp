@@ -41,7 +41,7 @@ void shareSums(func::FuncOp function) {
     result.replaceAllUsesWith(entry->second);
     merged.insert(&op);
   }
-  // What nobody reads any more goes, back to the operands that others read.
+  // Erase what nobody reads any more, back to the operands that others read.
   for (size_t next = 0; next < merged.size(); ++next)
     for (Value operand : merged[next]->getOperands())
       if (Operation *producer = operand.getDefiningOp();

@@ -51,7 +51,7 @@ struct Lister {
       bias.operand = 3;
     }
     int64_t ranks = plan.ranksPerStage();
-    // Of a and b, from the place on: an offset moves the end.
+    // The offset of a and b moves the end of what is read from the place on.
     auto widenMatrix = [&](BufferAccess &access, const Operand &operand, int64_t bytes, int64_t coordinate, int64_t microBatch) {
       widen(access, bytes == 0 ? 0 : addSizes(operand.offset.at(coordinate, microBatch, plan.ranksPerStage()), bytes), coordinate, microBatch);
     };

@@ -45,7 +45,7 @@ void noSkew(Plan &plan) {
     exchanges(plan)[0]->source.values[rank] = int64_t(rank % 3);
 }
 void samePanelTwice(Plan &plan) { exchanges(plan)[1]->source = exchanges(plan)[0]->source; }
-/// What a product reads of an operand that is there whole.
+/// The part that a product reads of an operand that is there whole.
 std::vector<Gemm *> readers(Plan &plan) {
   return ofProduct<Gemm>(plan, [](const Gemm &gemm) { return !isEverywhere(gemm.a.offset, 0); });
 }

@@ -59,7 +59,7 @@ struct Backward {
   RowFacts findFacts(DeviceScores &scores) {
     return a.isPart ? factsOfAllKeys(scores.head) : sumFacts(scores);
   }
-  /// Where the keys are a part: of all of them.
+  /// For a part of the keys: the facts of all of them.
   RowFacts factsOfAllKeys(Value head) {
     auto numberOf = [&](const DeviceMatrices &m, int64_t column) {
       return t.load(m, t.baseOf(m, batch, head), t.least(query(), t.number(a.queries - 1)), t.number(column));

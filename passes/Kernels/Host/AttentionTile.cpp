@@ -94,7 +94,7 @@ std::pair<IndexExpr, IndexExpr> AttentionTile::queryOf(const IndexExpr &lane) {
   return indices.split(indices.clamp(indices.add(firstQuery, lane), numQueries()), region.repeat);
 }
 
-/// Where queries have positions of their own: what mask and dropout read of the positions of a block.
+/// Loads what mask and dropout read of the positions of a block's queries, if these have positions of their own.
 void AttentionTile::placeQueries() {
   SmallVector<Value> range;
   if (region.isPlaced())

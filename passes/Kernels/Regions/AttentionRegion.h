@@ -33,7 +33,7 @@ struct AttentionRegion {
   AttentionTensor query;
   /// In the order of the keys, none empty unless there are no keys. A gradient has one, read without casts.
   SmallVector<AttentionKeys, 2> parts;
-  /// Where the keys are a part of all, else none: the result of the others and its log_sum; of a gradient log_sum and sums of
+  /// For a part of the keys (else none): the result of the others and its log_sum; of a gradient log_sum and sums of
   /// rows of all. A log_sum has two channels, a sum one.
   SmallVector<AttentionTensor, 2> elsewhere;
   std::optional<AttentionTensor> gradient; ///< of the attention's result: nn.attention_grad alone

@@ -410,7 +410,7 @@ TEST_F(InterpreterTest, attentionByGivenPositions) {
       0.2173978458311019}));
 }
 
-/// What is dropped of a row follows from the position that is given for it: rows in another order are those of the whole, in that order.
+/// The position that is given for a row decides what is dropped of it: rows in another order are those of the whole, in that order.
 TEST_F(InterpreterTest, dropoutByGivenPositions) {
   Tensor x(DType::F32, {2, 5, 3}), swapped = x, step(DType::F64, {}), seed(DType::I64, {}), places(DType::I64, {5});
   places.ints = {4, 0, 3, 1, 2};

@@ -25,7 +25,7 @@ struct AttentionCase {
   SmallVector<int64_t> visible = {}; ///< its shape; none where empty
   double hidden = 0;
   SmallVector<int64_t> queryStart = {}, keyStart = {}; ///< known to the kernel at run time alone
-  /// Of queries, as the first attention of [queries] or [batch, queries] has them; none where empty.
+  /// Positions of queries, as the first attention of [queries] or [batch, queries] has them; none where empty.
   SmallVector<int64_t> positions = {};
   std::string positionElement = "i64";
 };
@@ -216,7 +216,7 @@ struct AttentionKernels : KernelTest {
   }
 };
 
-/// Of two intervals, as zigzag deals them out, or in an order of no kind.
+/// Positions of two intervals, as zigzag deals them out, or in any order.
 SmallVector<int64_t> placesOf(int64_t queries, int64_t keys, bool isZigzag) {
   SmallVector<int64_t> places;
   for (int64_t i = 0; i < queries; ++i)
