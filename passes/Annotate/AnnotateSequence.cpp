@@ -35,8 +35,15 @@ struct AnnotateSequence : impl::AnnotateSequenceBase<AnnotateSequence> {
     dist::Mesh mesh = dist::meshOf(getOperation());
     std::vector<std::string> axes;
     llvm::copy_if(mesh.axesOf(dist::AxisRole::Sequence), std::back_inserter(axes), [&](const std::string &axis) { return mesh.size(axis) > 1; });
-    if (!function || axes.empty())
+    if (!function)
       return;
+    if (axes.empty()) {
+      for (auto [name, given, usual] : {std::tuple("mode", StringRef(mode), "gather"), {"balance", StringRef(balance), "zigzag"}})
+        if (given != usual)
+          mlir::emitRemark(function.getLoc()) << "--cp-" << name << "=" << given << " is about ranks that share a sequence, and there is one such rank: it changes nothing; "
+                                              << "add --cp=N, or leave it out";
+      return;
+    }
     const std::string flag = "--" + axes.front() + "=" + std::to_string(mesh.size(axes.front()));
     SequenceDims sequence(function);
     if (sequence.all().empty()) {

@@ -46,7 +46,7 @@ struct ZeroAnnotator {
   /// for a vector that is smaller than the latency of a collective in bytes: left uncut, its gradient goes into a
   /// bucket with others. None either for a vector beside tensor axes, which may cut it in propagation.
   /// If a layout stores pieces of every dim, the dim whose pieces are cut further.
-  std::optional<size_t> freeDim(Value parameter, const dist::Seed &seed, ArrayRef<std::string> axes) const {
+  std::optional<size_t> freeDim(Value parameter, dist::Seed seed, ArrayRef<std::string> axes) const {
     RankedTensorType type = nn::tensorType(parameter);
     ArrayRef<int64_t> shape = type.getShape();
     int64_t ranks = ranksOf(axes);
@@ -57,7 +57,7 @@ struct ZeroAnnotator {
       if (shape[dim] >= ranks && !isCutFurtherOn(parameter, unsigned(dim)))
         return dim;
     for (size_t dim = 0; dim < shape.size(); ++dim)
-      if (dist::SubDim *pieces = piecesOf(const_cast<dist::Seed &>(seed), dim); pieces && pieces->size >= ranks * ranksOf(pieces->axes))
+      if (dist::SubDim *pieces = piecesOf(seed, dim); pieces && pieces->size >= ranks * ranksOf(pieces->axes))
         return dim;
     return std::nullopt;
   }

@@ -94,8 +94,11 @@ private:
   void seed(Operation *op, const ShardingRule &rule, unsigned heads, std::optional<unsigned> positions) {
     Value value = op->getResult(0);
     std::vector<int64_t> shape = nn::shapeOf(value).vec();
-    if (dist::seedOf(value))
-      return; // the user's, or a layout's
+    if (dist::seedOf(value)) { // the user's, or a layout's
+      if (!std::exchange(hasKept, true))
+        mlir::emitRemark(op->getLoc()) << "--cp-mode=ulysses: " << describeOp(op) << " is cut by the sidecar or the layout already, so its heads are not exchanged and its keys are gathered";
+      return;
+    }
     SmallVector<int64_t> sizes;
     for (int factor : rule.results[0][heads])
       sizes.push_back(rule.factors[factor].size);
@@ -132,7 +135,7 @@ private:
   nn::Dependences dependences;
   OpFacts facts;
   llvm::DenseSet<Operation *> sums;
-  bool hasRemarked = false;
+  bool hasRemarked = false, hasKept = false;
 };
 } // namespace
 

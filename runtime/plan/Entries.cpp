@@ -202,6 +202,15 @@ Status checkVersion(const Plan &plan) {
   return Status::success();
 }
 
-int minorVersionOf(const Plan &plan) { return plan.entries.empty() ? 8 : minorVersion; }
+Version versionOf(const Plan &plan) {
+  for (const Stage &stage : plan.stages)
+    for (const Program &program : stage.programs)
+      for (const Instruction &instruction : program.instructions)
+        if (const auto *gemm = std::get_if<Gemm>(&instruction.action))
+          for (const Operand *operand : {&gemm->a, &gemm->b, &gemm->c})
+            if (!isEverywhere(operand->offset, 0))
+              return newestVersion;
+  return plan.entries.empty() ? leastVersion : entriesVersion;
+}
 
 } // namespace hpc::plan

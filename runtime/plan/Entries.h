@@ -27,6 +27,6 @@ Status checkEntries(const Plan &plan);
 Status checkVersion(const Plan &plan);
 
 /// The version that a file of the plan has: the oldest whose readers read it right.
-int minorVersionOf(const Plan &plan);
+Version versionOf(const Plan &plan);
 
 } // namespace hpc::plan

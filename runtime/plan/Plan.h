@@ -18,13 +18,18 @@
 
 namespace hpc::plan {
 
-/// Raised whenever an older reader would misread a plan.
-constexpr int majorVersion = 2;
-/// 9: entries, and in plans with entries numbers that vary by step. Such a plan has no schedule of its own, so a reader of 8
-/// refuses it. A plan without entries is one of version 8.
-constexpr int minorVersion = 9;
+/// The version of a plan's file. The major number is raised whenever an older reader would misread a plan.
+struct Version {
+  int major, minor;
+  bool operator==(const Version &other) const { return major == other.major && minor == other.minor; }
+};
 /// Older plans are refused: the model is compiled again.
-constexpr int leastMinorVersion = 8;
+constexpr Version leastVersion = {2, 8};
+/// Entries, and in plans with entries numbers that vary by step. Such a plan has no schedule of its own, so a reader of 2.8
+/// refuses it.
+constexpr Version entriesVersion = {2, 9};
+/// Operands at an offset from their place (Operand::offset), which an older reader would pass over.
+constexpr Version newestVersion = {3, 0};
 
 /// A number that may depend on the rank's coordinate within its stage and on the micro-batch.
 /// 1 value: the same everywhere. R values (R = ranks per stage): by coordinate. R*M values: [microBatch][coordinate].

@@ -75,13 +75,12 @@ Expected<std::string_view> bodyOf(std::string_view bytes, const std::string &nam
     return fault(name, "is corrupt: it has two format tags");
   if (file.major == 0)
     return fault(name, "is truncated or corrupt: it says no version; write the plan again");
-  if (file.major != uint32_t(majorVersion))
-    return fault(name, "is a plan of version ", versionText(file.major, file.minor),
-                 ", this program reads version ", std::to_string(majorVersion),
-                 ".x; compile the model again with the hpc-opt that belongs to it");
-  if (file.minor < uint32_t(leastMinorVersion))
-    return fault(name, "is a plan of version ", versionText(file.major, file.minor), ", this program reads versions ",
-                 versionText(majorVersion, leastMinorVersion), " and later; compile the model again");
+  const std::string read = ", this program reads versions " + versionText(leastVersion.major, leastVersion.minor) + " to " +
+                           std::to_string(newestVersion.major) + ".x; compile the model again";
+  if (file.major > uint32_t(newestVersion.major))
+    return fault(name, "is a plan of version ", versionText(file.major, file.minor), read, " with the hpc-opt that belongs to it");
+  if (std::pair(file.major, file.minor) < std::pair(uint32_t(leastVersion.major), uint32_t(leastVersion.minor)))
+    return fault(name, "is a plan of version ", versionText(file.major, file.minor), read);
   if (file.hash != hashBytes(file.plan.data(), int64_t(file.plan.size())))
     return fault(name, "is truncated or corrupt: the hash of its ", std::to_string(file.plan.size()),
                  " bytes of plan differs from the recorded one; write the plan again");
@@ -95,12 +94,12 @@ Expected<std::string> openEnvelope(std::string_view bytes, const std::string &na
   return body.ok() ? Expected<std::string>(std::string(*body)) : body.status();
 }
 
-std::string sealEnvelope(const std::string &body, int minor) {
+std::string sealEnvelope(const std::string &body, Version version) {
   auto field = [](uint64_t number, uint64_t type) { return wire::varint(number << 3 | type); };
   const uint64_t hash = hashBytes(body.data(), int64_t(body.size()));
   return field(1, wire::bytesType) + wire::varint(formatTag.size()) + std::string(formatTag) + //
-         field(2, wire::varintType) + wire::varint(majorVersion) +                             //
-         field(3, wire::varintType) + wire::varint(uint64_t(minor)) +                          //
+         field(2, wire::varintType) + wire::varint(uint64_t(version.major)) +                        //
+         field(3, wire::varintType) + wire::varint(uint64_t(version.minor)) +                        //
          field(4, wire::fixedType) + std::string(reinterpret_cast<const char *>(&hash), sizeof(hash)) +
          field(5, wire::bytesType) + wire::varint(body.size()) + body;
 }
@@ -125,7 +124,7 @@ Expected<Plan> readPlan(const std::string &path) {
   return parsePlan(file->text(), path);
 }
 
-std::string serializePlan(const Plan &plan) { return sealEnvelope(encodePlan(plan), minorVersionOf(plan)); }
+std::string serializePlan(const Plan &plan) { return sealEnvelope(encodePlan(plan), versionOf(plan)); }
 
 Status writePlan(const Plan &plan, const std::string &path) {
   const std::string body = encodePlan(plan);
@@ -133,7 +132,7 @@ Status writePlan(const Plan &plan, const std::string &path) {
     return Status::error(ErrorKind::Capacity, path + ": the plan has " + std::to_string(body.size()) +
                                                   " bytes, a plan file holds at most " + std::to_string(maxFileBytes) +
                                                   "; keep large constants in a weight file");
-  return writeFile(path, sealEnvelope(body, minorVersionOf(plan)));
+  return writeFile(path, sealEnvelope(body, versionOf(plan)));
 }
 
 } // namespace hpc::plan

@@ -25,6 +25,6 @@ Status writePlan(const Plan &plan, const std::string &path);
 /// The body of a file (a proto::Plan) and the envelope round it: what tests and fuzzers take apart to reach the reader
 /// behind the hash.
 Expected<std::string> openEnvelope(std::string_view bytes, const std::string &name);
-std::string sealEnvelope(const std::string &body, int minor = minorVersion);
+std::string sealEnvelope(const std::string &body, Version version = newestVersion);
 
 } // namespace hpc::plan

@@ -239,7 +239,7 @@ std::string explainPlanJson(const Plan &plan, const PlanFacts &facts) {
 std::string printPlanJson(const Plan &plan, const PlanFacts &facts) {
   Json json;
   json["model"] = plan.model;
-  json["version"] = {majorVersion, minorVersionOf(plan)};
+  json["version"] = {versionOf(plan).major, versionOf(plan).minor};
   json["axes"] = Json::array();
   for (const Axis &axis : plan.axes)
     json["axes"].push_back({{"name", axis.name}, {"size", axis.size}});

@@ -45,7 +45,7 @@ std::string doubleText(double value) {
 
 std::string header(const Plan &plan) {
   std::string axes,
-      text = "plan '" + plan.model + "', version " + number(majorVersion) + "." + number(minorVersionOf(plan)) + "\n";
+      text = "plan '" + plan.model + "', version " + number(versionOf(plan).major) + "." + number(versionOf(plan).minor) + "\n";
   for (const Axis &axis : plan.axes)
     axes += (axes.empty() ? "" : ", ") + axis.name + "=" + number(axis.size);
   text += "mesh: " + (axes.empty() ? "one rank a stage" : axes) + "\n";

@@ -24,7 +24,7 @@ def NN_AttentionOp : NN_Attention<"attention", [NN_Differentiable]> {
     Part of the keys: with `log_sum` the op also gives, for each query, the logarithm of the sum of its exponentials, [b, h, q, 2]: the largest score, and the sum of exponentials
     below it, two numbers as one would lose the sum in the size of the scores. A query that sees nothing has -inf and 0. `carried` is the result and the log_sum of an
     attention of the same queries with other keys, which then count here, too: the result is that of all keys together (Dao et al. 2022, FlashAttention, section 3.1).
-    Where its sum is 0 a carried result is not read.
+    A carried result is read only if the carried sum is not 0.
 
         %o = nn.attention %q, %k, %v query_start %s : tensor<i64> {scale = 0.5 : f64, causal_offset = 0 : i64}
             : tensor<2x4x3x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x8xf32> -> tensor<2x4x3x8xf32>

@@ -15,28 +15,15 @@ struct PartsCase {
   bool drops = false;
 };
 
-std::string shaped(ArrayRef<int64_t> shape, const std::string &element) {
-  std::string text = "tensor<";
-  for (int64_t size : shape)
-    text += std::to_string(size) + "x";
-  return text + element + ">";
-}
-
 struct AttentionParts : KernelTest {
-  Tensor typed(Tensor tensor, const std::string &element) {
-    tensor.dtype = *parseDType(element);
-    round(tensor);
-    return tensor;
-  }
-
   void check(const PartsCase &c) {
     const int64_t heads = c.groups * c.repeat, keys = std::accumulate(c.parts.begin(), c.parts.end(), int64_t(0));
     const bool isCausal = c.attributes.find("causal") != std::string::npos;
     const std::string wide = c.element == "f64" ? "f64" : "f32", result = c.result.empty() ? c.element : c.result;
-    const std::string q = shaped({c.batch, heads, c.queries, c.depth}, c.element), k = shaped({c.batch, c.groups, keys, c.depth}, c.element),
-                      v = shaped({c.batch, c.groups, keys, c.width}, c.element), g = shaped({c.batch, heads, c.queries, c.width}, c.element),
-                      o = shaped({c.batch, heads, c.queries, c.width}, result), s = shaped({c.batch, heads, c.queries, c.width}, wide),
-                      n = shaped({c.batch, heads, c.queries, 1}, wide), l = shaped({c.batch, heads, c.queries, 2}, wide), dq = shaped({c.batch, heads, c.queries, c.depth}, wide);
+    const std::string q = typeText({c.batch, heads, c.queries, c.depth}, c.element), k = typeText({c.batch, c.groups, keys, c.depth}, c.element),
+                      v = typeText({c.batch, c.groups, keys, c.width}, c.element), g = typeText({c.batch, heads, c.queries, c.width}, c.element),
+                      o = typeText({c.batch, heads, c.queries, c.width}, result), s = typeText({c.batch, heads, c.queries, c.width}, wide),
+                      n = typeText({c.batch, heads, c.queries, 1}, wide), l = typeText({c.batch, heads, c.queries, 2}, wide), dq = typeText({c.batch, heads, c.queries, c.depth}, wide);
     std::vector<Tensor> inputs = {typed(someFloats({c.batch, heads, c.queries, c.depth}), c.element), typed(someFloats({c.batch, c.groups, keys, c.depth}, 2), c.element),
                                   typed(someFloats({c.batch, c.groups, keys, c.width}, 3), c.element), typed(someFloats({c.batch, heads, c.queries, c.width}, 4), c.element)};
     std::string arguments = "%q: " + q + ", %k: " + k + ", %v: " + v + ", %g: " + g, drop, dropped, attributes = c.attributes;
@@ -64,8 +51,8 @@ struct AttentionParts : KernelTest {
     std::string sum, gradients;
     SmallVector<std::string> keyParts(c.parts.size()), valueParts(c.parts.size());
     for (auto [number, part] : llvm::enumerate(order)) {
-      const std::string i = std::to_string(part), kp = shaped({c.batch, c.groups, c.parts[size_t(part)], c.depth}, c.element),
-                        vp = shaped({c.batch, c.groups, c.parts[size_t(part)], c.width}, c.element), at = "{starts = array<i64: 0, 0, " + std::to_string(firsts[size_t(part)]) + ", 0>, steps = array<i64: 1, 1, 1, 1>}";
+      const std::string i = std::to_string(part), kp = typeText({c.batch, c.groups, c.parts[size_t(part)], c.depth}, c.element),
+                        vp = typeText({c.batch, c.groups, c.parts[size_t(part)], c.width}, c.element), at = "{starts = array<i64: 0, 0, " + std::to_string(firsts[size_t(part)]) + ", 0>, steps = array<i64: 1, 1, 1, 1>}";
       body += "%k" + i + " = nn.slice %k " + at + " : " + k + " -> " + kp + "\n%v" + i + " = nn.slice %v " + at + " : " + v + " -> " + vp + "\n";
       arguments += ", %first" + i + ": tensor<i64>";
       inputs.push_back(someInts({}, {firsts[size_t(part)]}));

@@ -17,19 +17,9 @@ struct Attention {
   bool drops = false;
 };
 
-std::string typeOf(ArrayRef<int64_t> shape, const std::string &element) {
-  std::string text = "tensor<";
-  for (int64_t size : shape)
-    text += std::to_string(size) + "x";
-  return text + element + ">";
-}
-
 struct DeviceAttentionKernels : KernelTest {
   Tensor some(const std::string &element, std::vector<int64_t> shape, unsigned seed) {
-    Tensor tensor = someFloats(shape, seed);
-    tensor.dtype = *parseDType(element);
-    round(tensor);
-    return tensor;
+    return typed(someFloats(shape, seed), element);
   }
 
   /// Of a batch of two: the second ends after 20 of 33 positions.
@@ -91,12 +81,12 @@ struct DeviceAttentionKernels : KernelTest {
       types += (types.empty() ? "" : ", ") + type;
       names += (names.empty() ? "" : ", ") + name;
     };
-    add("%q", typeOf(query, one.element));
-    add("%k", typeOf(key, one.element));
-    add("%v", typeOf(value, one.element));
+    add("%q", typeText(query, one.element));
+    add("%k", typeText(key, one.element));
+    add("%v", typeText(value, one.element));
     if (gradient) {
       inputs.push_back(some(one.element, out, 4));
-      add("%g", typeOf(out, one.element));
+      add("%g", typeText(out, one.element));
     }
     const std::string plain = names, plainTypes = types;
     std::string bias;
@@ -104,16 +94,16 @@ struct DeviceAttentionKernels : KernelTest {
       inputs.push_back(some("f32", one.bias, 5));
       if (hardBias)
         harden(inputs.back());
-      bias = " bias %m : " + typeOf(one.bias, "f32");
-      add("%m", typeOf(one.bias, "f32"));
+      bias = " bias %m : " + typeText(one.bias, "f32");
+      add("%m", typeText(one.bias, "f32"));
     }
     if (!one.visible.empty()) {
       Tensor mask(DType::Bool, one.visible);
       for (int64_t i = one.k; i < mask.size(); ++i) // the first row sees nothing
         mask.ints[size_t(i)] = (i * 2654435761) >> 9 & 1;
       inputs.push_back(mask);
-      bias += " visible %s : " + typeOf(one.visible, "i1");
-      add("%s", typeOf(one.visible, "i1"));
+      bias += " visible %s : " + typeText(one.visible, "i1");
+      add("%s", typeText(one.visible, "i1"));
     }
     if (one.drops) {
       inputs.insert(inputs.end(), {someFloats({}, 1), someInts({}, {17})});
@@ -125,12 +115,12 @@ struct DeviceAttentionKernels : KernelTest {
     if (!one.positions.empty()) {
       const bool isOfEach = int64_t(one.positions.size()) != one.q;
       inputs.push_back(someInts(isOfEach ? std::vector<int64_t>{one.b, one.q} : std::vector<int64_t>{one.q}, one.positions));
-      const std::string type = typeOf(inputs.back().shape, "i64");
+      const std::string type = typeText(inputs.back().shape, "i64");
       bias += " query_positions %places : " + type;
       add("%places", type);
     }
-    const std::string results = gradient ? typeOf(query, result) + ", " + typeOf(key, result) + ", " + typeOf(value, result)
-                                         : typeOf(out, result);
+    const std::string results = gradient ? typeText(query, result) + ", " + typeText(key, result) + ", " + typeText(value, result)
+                                         : typeText(out, result);
     const std::string op = (gradient ? "%r:3 = nn.attention_grad " : "%r = nn.attention ") + plain + bias + " {" +
                            one.attributes + "} : " + plainTypes + " -> " + results;
     const std::string given = gradient ? "%r#0, %r#1, %r#2" : "%r", outer = gradient ? "%f#0, %f#1, %f#2" : "%f";

@@ -138,6 +138,21 @@ struct KernelTest : testing::Test {
 
   KernelTest() { context.loadDialect<nn::NNDialect, dist::DistDialect, pipe::PipeDialect, func::FuncDialect>(); }
 
+  /// "tensor<2x3xf32>"
+  static std::string typeText(ArrayRef<int64_t> shape, const std::string &element) {
+    std::string text = "tensor<";
+    for (int64_t size : shape)
+      text += std::to_string(size) + "x";
+    return text + element + ">";
+  }
+
+  /// The numbers as the type holds them.
+  static Tensor typed(Tensor tensor, const std::string &element) {
+    tensor.dtype = *parseDType(element);
+    round(tensor);
+    return tensor;
+  }
+
   void parse(const std::string &text) {
     compiled = false;
     module = parseSourceString<ModuleOp>(text, &context);

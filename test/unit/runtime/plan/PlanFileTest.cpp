@@ -207,20 +207,33 @@ TEST(PlanFile, AnotherMajorVersionIsRefused) {
   ASSERT_EQ(bytes[10], '\x10'); // the tag of `major`
   bytes[11] = 9;
   EXPECT_EQ(errorOf(bytes), "error[plan]: some.plan: is a plan of version 9.8"
-                                ", this program reads version 2.x; compile the model again with the hpc-opt that belongs to it");
+                                ", this program reads versions 2.8 to 3.x; compile the model again with the hpc-opt that belongs to it");
+}
+
+// A reader of 2.x would pass an operand's offset over, and multiply other numbers.
+TEST(PlanFile, OffsetsOfOperandsAreOfVersion3) {
+  Plan plan = test::samplePlan();
+  EXPECT_EQ(serializePlan(plan).substr(10, 2), "\x10\x02");
+  plan.stages[1].programs[1].instructions[1].action = [] {
+    Gemm gemm = test::gemm(2, 0, 1, 1, test::table({4, 3}), test::table({3, 2, 1, 0}), 3, 3, 4);
+    gemm.b.offset = test::table({0, 8});
+    return gemm;
+  }();
+  EXPECT_EQ(serializePlan(plan).substr(10, 2), "\x10\x03");
+  EXPECT_TRUE(versionOf(plan) == newestVersion);
 }
 
 // Nobody has such plans, and what they lack would have to be guessed.
 TEST(PlanFile, OlderVersionsAreRefused) {
   const std::string body = *openEnvelope(serializePlan(test::samplePlan()), "x");
   for (int minor : {0, 1, 4, 5, 6, 7})
-    EXPECT_EQ(errorOf(sealEnvelope(body, minor)),
+    EXPECT_EQ(errorOf(sealEnvelope(body, {2, minor})),
               "error[plan]: some.plan: is a plan of version 2." + std::to_string(minor) +
-                  ", this program reads versions 2.8 and later; compile the model again");
+                  ", this program reads versions 2.8 to 3.x; compile the model again");
   // Refused for being old and not for what a reader makes of it.
-  EXPECT_THAT(errorOf(sealEnvelope("no plan", 6)), HasSubstr("is a plan of version 2.6, "));
+  EXPECT_THAT(errorOf(sealEnvelope("no plan", {2, 6})), HasSubstr("is a plan of version 2.6, "));
   for (int minor : {8, 9, 10, 200})
-    EXPECT_EQ(errorOf(sealEnvelope(body, minor)), "ok");
+    EXPECT_EQ(errorOf(sealEnvelope(body, {2, minor})), "ok");
 }
 
 /// A body with the bytes `before`, which are there once, exchanged.
