@@ -4,7 +4,7 @@
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
 #include "passes/Annotate/Passes.h"
-#include "runtime/plan/Machine.h"
+#include "runtime/cost/Machine.h"
 
 namespace hpc {
 
@@ -50,7 +50,7 @@ struct ZeroAnnotator {
     RankedTensorType type = nn::tensorType(parameter);
     ArrayRef<int64_t> shape = type.getShape();
     int64_t ranks = ranksOf(axes);
-    bool isSmall = type.getNumElements() * elementBytes(type.getElementType()) < plan::Machine().bytesOfLatency();
+    bool isSmall = type.getNumElements() * elementBytes(type.getElementType()) < cost::Machine().bytesOfLatency();
     if (shape.size() < 2 && (isSmall || mesh.sizeOf(dist::AxisRole::Tensor) > 1))
       return std::nullopt;
     for (size_t dim = 0; dim < shape.size(); ++dim)

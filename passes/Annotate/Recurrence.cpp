@@ -4,7 +4,7 @@
 
 #include "compiler/ElementType.h"
 #include "compiler/StepPart.h"
-#include "runtime/plan/Machine.h"
+#include "runtime/cost/Machine.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -38,7 +38,7 @@ llvm::SetVector<Operation *> columnsBefore(DimTrace &trace, const WeightMatmul &
 
 /// Whether a cut saves more than the gathers of the states that products read; both in bytes of memory traffic.
 bool paysOff(ArrayRef<WeightMatmul> steps, int64_t degree) {
-  const plan::Machine machine;
+  const cost::Machine machine;
   int64_t work = 0, gathers = 0;
   llvm::DenseSet<Value> states;
   for (const WeightMatmul &product : steps) {

@@ -15,7 +15,7 @@
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "compiler/ElementType.h"
 #include "compiler/StepPart.h"
-#include "runtime/plan/Machine.h"
+#include "runtime/cost/Machine.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -189,7 +189,7 @@ struct TwoDimensional {
       Value value = parameter.getResult();
       RankedTensorType type = nn::tensorType(value);
       if (program.storageAxes.empty() || seeded.contains(value) || !isa<FloatType>(type.getElementType()) || type.getRank() == 0 ||
-          type.getNumElements() * elementBytes(type) < plan::Machine().bytesOfLatency())
+          type.getNumElements() * elementBytes(type) < cost::Machine().bytesOfLatency())
         continue;
       std::optional<Piece> piece = type.getRank() == 1 && !program.axes.empty() ? pieceOfVector(value) : std::nullopt;
       std::vector<std::string> axes = program.axes;

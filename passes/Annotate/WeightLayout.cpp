@@ -6,7 +6,7 @@
 
 #include "compiler/Dialect/NN/SumTree.h"
 #include "compiler/ElementType.h"
-#include "runtime/plan/Machine.h"
+#include "runtime/cost/Machine.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -305,7 +305,7 @@ int64_t costOf(const WeightLayout &layout) {
   for (const WeightCut &cut : layout.cuts) {
     Value result = cut.product.op->getResult(0);
     if (cut.isRow && !joinsSum(result, counted))
-      cost += 2 * sizeInBytes(result) + plan::Machine().bytesOfLatency();
+      cost += 2 * sizeInBytes(result) + cost::Machine().bytesOfLatency();
     if (cut.isRow)
       counted.insert_range(nn::sumsOf(result));
   }
@@ -377,7 +377,7 @@ WeightLayout chooseLayout(func::FuncOp function, const nn::Dependences &dependen
   // A layout that sends less may leave a tenth of the work whole for it: a convolution on few channels, not the model.
   auto isBetter = [&](const WeightLayout &other) {
     Work work = wholeWork(other);
-    return costOf(other) + plan::Machine().bytesOfLatency() / 2 < costOf(best) && work.flops <= whole.flops + all.flops / 10 &&
+    return costOf(other) + cost::Machine().bytesOfLatency() / 2 < costOf(best) && work.flops <= whole.flops + all.flops / 10 &&
            work.bytes <= whole.bytes + all.bytes / 10;
   };
   // Channels that many products read (a residual stream without norms) may be cut or whole, and a product that could

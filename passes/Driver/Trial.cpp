@@ -10,7 +10,7 @@
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
 #include "passes/Schedule/Schedule.h"
-#include "runtime/plan/Machine.h"
+#include "runtime/cost/Machine.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -50,7 +50,7 @@ static double costOf(const plan::PlanFacts &facts, const plan::Plan &plan, const
     for (const plan::TrafficFacts &each : *traffic)
       sent += double(each.bytes) * double(each.runs) / double(plan.stages.size());
   double bubble = double(options.stages() - 1) / double(options.ppChunks * options.microBatches());
-  return (flops + plan::Machine().operationsPerByteSent() * sent) * (1 + bubble) * double(plan.ranksPerStage()) * double(plan.stages.size());
+  return (flops + cost::Machine().operationsPerByteSent() * sent) * (1 + bubble) * double(plan.ranksPerStage()) * double(plan.stages.size());
 }
 
 /// The rest of the way of a program that has been through phase recompute, where it is part of it.

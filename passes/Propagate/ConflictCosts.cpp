@@ -5,7 +5,7 @@
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/ElementType.h"
 #include "passes/Propagate/Propagation.h"
-#include "runtime/plan/Machine.h"
+#include "runtime/cost/Machine.h"
 
 namespace hpc {
 
@@ -23,7 +23,7 @@ struct Cost {
     return *this;
   }
   /// With the latency of each collective: one all-reduce is cheaper than a reduce-scatter and a later all-gather.
-  int64_t total() const { return bytes + collectives * plan::Machine().bytesOfLatency(); }
+  int64_t total() const { return bytes + collectives * cost::Machine().bytesOfLatency(); }
 };
 } // namespace
 

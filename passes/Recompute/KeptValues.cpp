@@ -9,7 +9,7 @@
 #include "compiler/Interfaces/Structure.h"
 #include "compiler/Providers.h"
 #include "passes/Recompute/MinimumCut.h"
-#include "runtime/plan/Machine.h"
+#include "runtime/cost/Machine.h"
 
 #include <cmath>
 #include <set>
@@ -36,11 +36,11 @@ double repetitionCost(Operation *op) {
   for (Value value : op->getResults())
     moved += double(bytesOf(value));
   if (crossesRanks(op))
-    return moved * plan::Machine().operationsPerByteSent();
+    return moved * cost::Machine().operationsPerByteSent();
   for (Value value : op->getOperands())
     moved += double(bytesOf(value));
   auto cost = dyn_cast<CostOpInterface>(op);
-  return moved * plan::Machine().operationsPerByte() + (cost ? double(cost.getFlops()) : 0);
+  return moved * cost::Machine().operationsPerByte() + (cost ? double(cost.getFlops()) : 0);
 }
 
 // ---- what a policy lets be computed again -------------------------------------------------------

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "runtime/base/Status.h"
-#include "runtime/plan/Machine.h"
 #include "runtime/plan/Plan.h"
 
 #include <functional>
@@ -21,11 +20,6 @@ struct InstructionRun {
 /// In seconds. Of a collective or a Send: from when all of its ranks have come to it, and the collectives of its group before it
 /// are done, until it is done. Recv and Wait take nothing of their own.
 using Durations = std::function<double(const InstructionRun &)>;
-
-/// By roofs: a product or kernel takes what its operations take, or its bytes where these take longer; all else on a rank takes
-/// its bytes; a collective its latency and what a rank receives (of a ring), a message its latency and its bytes. `machine` is
-/// copied.
-Durations durationsOf(const Machine &machine);
 
 /// Seconds of a step of one rank; the rest of the step it waits for others.
 struct RankTime {

@@ -1,0 +1,14 @@
+// How long each instruction of a plan takes on a machine: the clock of a replay (runtime/plan/Replay.h).
+#pragma once
+
+#include "runtime/cost/Machine.h"
+#include "runtime/plan/Replay.h"
+
+namespace hpc::cost {
+
+/// By roofs: a product or kernel takes what its operations take, or its bytes where these take longer; all else on a rank takes
+/// its bytes; a collective its latency and what a rank receives (of a ring), a message its latency and its bytes. `machine` is
+/// copied.
+plan::Durations durationsOf(const Machine &machine);
+
+} // namespace hpc::cost
