@@ -31,6 +31,7 @@ packages=(
   libsimdjson-dev libpcre2-dev libutf8proc-dev libsentencepiece-dev # text files and tokenizers
   libssl-dev libopenmpi-dev openmpi-bin libucx-dev # processes: the rendezvous' proofs; the engines between processes
   libgtest-dev libgmock-dev
+  pkg-config coinor-libcbc-dev                     # an integer program beside our own search, in tests
   python3 python3-numpy python3-venv               # lit, the equality grid; the environment of tests that compare with PyPI's packages
 )
 
