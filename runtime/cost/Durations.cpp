@@ -1,8 +1,8 @@
 #include "runtime/cost/Durations.h"
 
+#include "runtime/cost/CollectiveTime.h"
 #include "runtime/plan/Access.h"
 #include "runtime/plan/CheckedMath.h"
-#include "runtime/plan/Groups.h"
 
 #include <algorithm>
 
@@ -32,31 +32,15 @@ double flopsOf(const InstructionRun &run) {
   return flops;
 }
 
-/// By one rank, of a ring.
-double bytesReceived(const Plan &plan, const Collective &collective) {
-  const double ranks = double(groupSize(plan, collective.axes)), one = double(collective.count * byteSize(collective.dtype));
-  switch (collective.kind) {
-  case CollectiveKind::AllReduce:
-    return 2 * one * (ranks - 1) / ranks;
-  case CollectiveKind::AllGather:
-  case CollectiveKind::ReduceScatter:
-  case CollectiveKind::AllToAll:
-    return one * (ranks - 1);
-  case CollectiveKind::Permute:
-    break;
-  }
-  return one;
-}
-
 } // namespace
 
 plan::Durations durationsOf(const Machine &machine) {
-  return [machine](const InstructionRun &run) {
+  return [machine, clock = std::make_shared<CollectiveClock>(machine)](const InstructionRun &run) {
     const Action &action = run.instruction.action;
     if (const auto *collective = std::get_if<Collective>(&action))
-      return machine.links.front().latency + bytesReceived(run.plan, *collective) / machine.links.front().bytesPerSecond;
+      return clock->seconds(run, *collective);
     if (const auto *send = std::get_if<Send>(&action))
-      return machine.links.front().latency + double(send->bytes) / machine.links.front().bytesPerSecond;
+      return clock->seconds(run, *send);
     if (std::holds_alternative<Recv>(action))
       return 0.0;
     return std::max(flopsOf(run) / machine.flops(), bytesTouched(run) / machine.bytesPerSecond);

@@ -7,8 +7,7 @@
 namespace hpc::cost {
 
 /// By roofs: a product or kernel takes what its operations take, or its bytes where these take longer; all else on a rank takes
-/// its bytes; a collective its latency and what a rank receives (of a ring), a message its latency and its bytes. `machine` is
-/// copied.
+/// its bytes; collectives and messages what CollectiveTime.h gives. `machine` is copied. Not for several threads at a time.
 plan::Durations durationsOf(const Machine &machine);
 
 } // namespace hpc::cost

@@ -24,11 +24,24 @@ struct ProductSpeed {
   std::vector<Efficiency> efficiency; ///< by `least`, ascending; empty: all of the peak
 };
 
-/// What `ranks` ranks that follow each other are joined by: the ranks of a host, or all.
-struct Link {
-  int64_t ranks = 0;         ///< 0: all
-  double latency = 0;        ///< seconds of one step of a collective, or of a message
+/// One way of a library to send over a link, as NCCL's LL, LL128 and Simple are.
+struct Protocol {
+  double latency = 0;        ///< seconds of one step of a ring, or of a message
   double bytesPerSecond = 0; ///< that one rank sends, and that it receives at the same time
+  double start = 0;          ///< seconds of a collective or message beside its steps
+  double treeLatency = 0;    ///< seconds of one step of a tree; 0: `latency`
+};
+
+/// What `ranks` ranks that follow each other are joined by: the ranks of a host, or all. Its own fields are those of the protocol with the
+/// most bytes a second.
+struct Link {
+  int64_t ranks = 0; ///< 0: all
+  double latency = 0;
+  double bytesPerSecond = 0;
+  double start = 0;
+  double treeLatency = 0;
+  std::vector<Protocol> others = {}; ///< as many for each link of a machine: those of one place are used together
+  Protocol protocol(size_t index) const { return index ? others[index - 1] : Protocol{latency, bytesPerSecond, start, treeLatency}; }
 };
 
 /// Ranks that differ from the others.

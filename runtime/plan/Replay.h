@@ -15,6 +15,7 @@ struct InstructionRun {
   const Plan &plan;
   const Instruction &instruction;
   int64_t coordinate = 0, microBatch = 0;
+  int64_t stage = 0;
 };
 
 /// In seconds. Of a collective or a Send: from when all of its ranks have come to it, and the collectives of its group before it

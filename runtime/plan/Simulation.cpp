@@ -146,7 +146,7 @@ Status Simulation::run() {
 double Simulation::durationOf(const Site &site) const {
   const Instruction &instruction = instructionAt(site);
   const int64_t microBatch = plan.stages[stageOf(site.rank)].schedule[site.step].microBatch;
-  return durations ? (*durations)({plan, instruction, site.rank % ranks, microBatch}) : 0;
+  return durations ? (*durations)({plan, instruction, site.rank % ranks, microBatch, stageOf(site.rank)}) : 0;
 }
 
 void Simulation::work(int32_t rank, const StreamOp &op) {
