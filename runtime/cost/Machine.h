@@ -67,6 +67,8 @@ struct Machine {
   double overlapSlowdown = 1; ///< computation takes so many times as long while the rank sends or receives beside it
   std::vector<HostDifference> differences;
 
+  /// 0: as many as are wanted.
+  int64_t ranks() const { return hosts * ranksPerHost; }
   const ProductSpeed &speedOf(DType type) const;
   /// Seconds of a product, launch and memory apart.
   double productSeconds(DType type, double m, double n, double k) const;
