@@ -11,6 +11,7 @@
 #include "passes/Place/Place.h"
 #include "passes/Schedule/Schedule.h"
 #include "runtime/cost/Machine.h"
+#include "runtime/cost/Predict.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -65,10 +66,20 @@ static Expected<Trial> tryRecomputed(ModuleOp module, const Options &options) {
     return fits;
   plan::PlanFacts facts = plan::staticFacts(lowered->plan);
   ArrayRef<int64_t> kept = keptBytes(module);
-  Trial trial{facts.memory, {kept.begin(), kept.end()},
-              lowered->plan.ranksPerStage() * int64_t(lowered->plan.stages.size()), costOf(facts, lowered->plan, options),
-              plan::summarize(lowered->plan, facts), std::move(fits)};
+  Trial trial;
+  trial.memory = facts.memory;
+  trial.kept.assign(kept.begin(), kept.end());
   trial.kept.resize(trial.memory.size());
+  trial.ranks = lowered->plan.ranksPerStage() * int64_t(lowered->plan.stages.size());
+  trial.cost = costOf(facts, lowered->plan, options);
+  trial.summary = plan::summarize(lowered->plan, facts);
+  trial.fits = std::move(fits);
+  Expected<cost::Prediction> step = cost::predict(lowered->plan, cost::Machine());
+  HPC_RETURN_IF_ERROR(step.status());
+  trial.seconds = step->seconds;
+  trial.bubble = step->bubble;
+  for (const cost::RankSeconds &rank : step->ranks)
+    trial.exposed += step->seconds > 0 ? rank.exposed / step->seconds / double(step->ranks.size()) : 0;
   return trial;
 }
 

@@ -19,6 +19,8 @@ struct Trial {
   int64_t ranks = 1;
   /// What all ranks together spend on a step, in operations: products, the bubble, and a price for what is sent.
   double cost = 0;
+  double seconds = 0;             ///< of a step on the machine of the options, simulated
+  double exposed = 0, bubble = 0; ///< shares of all ranks' time: they stand at transfers, and are idle
   plan::PlanSummary summary;
   Status fits; ///< the error of place where a rank takes more than `options.memory`
 

@@ -7,6 +7,7 @@
 #include "runtime/base/ByteSize.h"
 #include "tools/OutputFiles.h"
 #include "tools/compiling/RequestFlags.h"
+#include "tools/compiling/SearchFlags.h"
 
 #include "llvm/Support/Allocator.h"
 #include "llvm/Support/CommandLine.h"
@@ -85,9 +86,11 @@ static Status checkTogether(const Arguments &arguments, CommandLine &line) {
     if (isOfImport && !isOfProof && isInputKind(line.input, InputKind::Program))
       return usage(name + " is for an .onnx model, and " + line.input +
                    " is none; leave it out, or start from the model");
+    if (line.ranksAlone && (isOneOf(flag, {"output", "write-spec", "write-onnx-annotations", "dump-phases", "compile-to", "verify", "explain", "evaluate"})))
+      return usage("--rank-layouts lists plans and makes none, so " + name + " would do nothing; add --auto, or leave it out");
     bool isOfLayout = flag->group == group::layout || flag->group == group::training;
     line.givesOptions |= isOneOf(flag, {"dtype", "weights", "deterministic", "target"}) ||
-                         (isOfLayout && !isOneOf(flag, {"spec", "onnx-configuration", "write-spec", "write-onnx-annotations", "dropout", "evaluate"}));
+                         (isOfLayout && !isOneOf(flag, {"spec", "onnx-configuration", "auto", "rank-layouts", "write-spec", "write-onnx-annotations", "dropout", "evaluate"}));
   }
   return Status::success();
 }
@@ -173,7 +176,16 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.explain = arguments.has("explain");
   line.explainAsJson = arguments.text("explain") == "json";
   line.allRemarks = arguments.text("remarks") == "all";
+  line.ranksAlone = arguments.has("rank-layouts") && !arguments.has("auto");
+  line.answersAsJson = arguments.has("json");
+  if (line.answersAsJson && !arguments.has("rank-layouts"))
+    return usage("--json prints the table of --rank-layouts as JSON; add --rank-layouts=10, or leave it out");
   HPC_RETURN_IF_ERROR(checkTogether(arguments, line));
+  if (searchesPlan(arguments)) {
+    Expected<search::Question> question = readQuestion(arguments, line);
+    HPC_RETURN_IF_ERROR(question.status());
+    line.question = std::move(*question);
+  }
   return line;
 }
 

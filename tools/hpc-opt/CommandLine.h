@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/Driver/Compilation.h"
+#include "passes/Search/Search.h"
 
 namespace hpc {
 
@@ -14,6 +15,9 @@ struct CommandLine : CompileRequest {
   std::string exported; ///< .onnx or folder for the trained model; "" = a plan is made
   std::string trained, pretrained; ///< for `exported`
   int64_t shardBytes = 0;          ///< likewise
+  std::optional<search::Question> question; ///< of --auto and --rank-layouts
+  bool ranksAlone = false;                  ///< --rank-layouts without --auto
+  bool answersAsJson = false;
   bool listParams = false;
   bool explain = false;
   bool explainAsJson = false;

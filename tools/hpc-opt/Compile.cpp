@@ -11,6 +11,7 @@
 #include "passes/Driver/TrainedOnnx.h"
 #include "passes/Driver/WriteAnnotations.h"
 #include "passes/Phases.h"
+#include "passes/Search/SearchReport.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/File.h"
 #include "runtime/plan/PlanExplain.h"
@@ -178,6 +179,16 @@ static Status exportTrained(const CommandLine &line) {
   return Status::success();
 }
 
+/// --auto and --rank-layouts: prints the answer, and takes the winner. A text on standard output that programs read stays alone there.
+static Status answerQuestion(const CommandLine &line, MLIRContext &context, DiagnosticPrinter &diagnostics, CompileRequest &request) {
+  Expected<search::Answer> answer = search::findPlan(*line.question, context, diagnostics);
+  HPC_RETURN_IF_ERROR(answer.status());
+  const bool isApart = line.explainAsJson || (!line.compileTo.empty() && (line.output.empty() || line.output == "-"));
+  (isApart ? llvm::errs() : llvm::outs()) << (line.answersAsJson ? search::answerJson(*answer) : line.ranksAlone ? search::tableText(*answer) : search::reportText(*answer));
+  request = std::move(answer->request);
+  return Status::success();
+}
+
 int compileMain(int argc, char **argv, DialectRegistry &registry) {
   Expected<CommandLine> line = parseCommandLine(argc, argv);
   Status status = line.status();
@@ -193,6 +204,8 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
       DiagnosticPrinter::print("hpc-opt", severity, kind, text);
     });
     CompileRequest request = *line;
+    if (line->question)
+      status = answerQuestion(*line, context, diagnostics, request);
     if (line->listParams) { // the names help to mend a broken sidecar
       request.spec = "none";
       request.configuration.clear();
@@ -201,7 +214,8 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     request.planFolder = folderOf(line->output);
     request.checkRewrites = std::getenv("HPC_CHECK_REWRITES") != nullptr; // for tests
     Compilation compilation(std::move(request), context, diagnostics);
-    status = Command{*line, compilation}.run();
+    if (status.ok() && !line->ranksAlone)
+      status = Command{*line, compilation}.run();
   }
   llvm::outs().flush();
   if (std::error_code error = llvm::outs().error()) { // LLVM would end without naming the error

@@ -1,0 +1,30 @@
+// What no plan of a candidate goes below, from the serial program alone: no phase is run for it.
+#pragma once
+
+#include "compiler/MLIR.h"
+#include "passes/Search/Candidates.h"
+#include "runtime/cost/Machine.h"
+
+namespace hpc::search {
+
+/// A step of the serial program.
+struct Work {
+  double flops = 0;        ///< of products
+  double slowest = 0;      ///< seconds of these at the peak of their types on one rank
+  int64_t weights = 0;     ///< bytes of trained parameters, each name once
+  int64_t states = 0;      ///< bytes of what a step leaves to the next, beside those
+  int64_t ops = 0;
+  bool userCuts = false;   ///< the sidecar cuts parameters or tensors, over any axis
+};
+
+/// `program`: after phase precision.
+Work workOf(ModuleOp program, const cost::Machine &machine);
+
+/// Bytes of the fullest rank: trained parameters and states, as thin as the candidate's axes cut them. More ranks or a higher level of
+/// ZeRO never raise it.
+int64_t leastMemory(const Candidate &candidate, const Work &work);
+/// Seconds of a step: all products at the peak, over all ranks, and the gradients that a rank of data parallelism receives if nothing hides
+/// them but these products. More ranks never raise the first.
+double leastSeconds(const Candidate &candidate, const Work &work, const cost::Machine &machine);
+
+} // namespace hpc::search

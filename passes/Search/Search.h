@@ -1,0 +1,52 @@
+// --auto: the best plan for some devices, found among all outer choices. Candidates are bounded, estimated and then compiled without code;
+// the winner is the compiled one whose simulated step is the shortest.
+#pragma once
+
+#include "passes/Driver/Compilation.h"
+#include "passes/Search/Bounds.h"
+#include "passes/Search/Candidates.h"
+
+namespace hpc::search {
+
+struct Question {
+  CompileRequest request;        ///< `devices` is there; its degrees and options hold where they are decided
+  std::set<std::string> decided; ///< flags that the user gives, without dashes; what the sidecar decides is added
+  size_t listed = 11;            ///< plans in the answer, the winner among them
+};
+
+/// A candidate in the answer.
+struct Ranked {
+  Candidate candidate;
+  size_t number = 0;         ///< among all candidates; of equally fast ones the first wins
+  double seconds = 0;        ///< of a step, simulated
+  int64_t memory = 0;        ///< bytes of the fullest rank
+  int64_t fullestStage = 0;
+  int64_t received = 0;      ///< bytes that a rank receives in a step, the mean
+  double exposed = 0, bubble = 0; ///< shares of all ranks' time: standing at transfers, and idle
+  /// "computation", "communication" or "pipeline": the largest share of the step.
+  std::string binds() const;
+};
+
+/// The limit of memory binds: with more of it another plan would be faster.
+struct MemoryBinds {
+  Ranked faster;
+  int64_t more = 0; ///< bytes a rank
+};
+
+struct Answer {
+  CompileRequest request;     ///< of the winner, as its flags would make it
+  std::vector<Ranked> best;   ///< the winner first; the order is that of seconds
+  double leastSeconds = 0;    ///< no candidate is faster, by the bounds
+  int64_t memory = 0;         ///< the limit of a rank, 0 = none
+  int64_t devices = 1;
+  std::string machine;
+  size_t candidates = 0, tooLarge = 0, compiled = 0, refused = 0; ///< all; beyond memory by their bound; tried; those of these that do not compile
+  std::optional<MemoryBinds> memoryBinds;
+};
+
+/// Errors: those of loading the model and of the phases up to precision; usage (devices that the machine does not have, degrees that do
+/// not fit the devices, a program past phase annotate); capacity, where nothing fits: its message names the smallest memory and the
+/// smallest number of devices that would do, and the nearest plans. The answer does not depend on the number of threads.
+Expected<Answer> findPlan(const Question &question, MLIRContext &context, DiagnosticPrinter &diagnostics);
+
+} // namespace hpc::search

@@ -1,0 +1,90 @@
+// Plans are named by the flags that lead to them.
+#include "passes/Search/SearchReport.h"
+
+#include "runtime/base/ByteSize.h"
+#include "runtime/base/CountText.h"
+#include "runtime/plan/TextTable.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+namespace hpc::search {
+
+/// Four digits, in the unit that has them before the point.
+static std::string secondsText(double seconds) {
+  for (auto [unit, name] : {std::pair(1.0, "s"), {1e-3, "ms"}})
+    if (seconds >= unit)
+      return llvm::formatv("{0:f3} {1}", seconds / unit, name).str();
+  return llvm::formatv("{0:f3} us", seconds / 1e-6).str();
+}
+
+static std::string percentText(double share) { return llvm::formatv("{0:f1}%", 100 * share).str(); }
+
+std::string tableText(const Answer &answer) {
+  plan::TextTable table({"plan", "step", "memory", "received", "exposed", "idle", "binds"});
+  for (const Ranked &each : answer.best)
+    table.add({(&each == &answer.best.front() ? "* " : "") + each.candidate.flags(), secondsText(each.seconds), byteSizeText(each.memory), byteSizeText(each.received),
+               percentText(each.exposed), percentText(each.bubble), each.binds()});
+  return "plans for " + countText(answer.devices, "rank") + (answer.machine.empty() ? "" : " of " + answer.machine) +
+         ", the fastest first (step: simulated; memory: of the fullest rank; received: by a rank in a step; exposed, idle: shares of all ranks' time):\n" + table.text();
+}
+
+static std::string countsText(const Answer &answer) {
+  return llvm::formatv("{0} {1}, {2} beyond the memory by their weights and states alone, {3} compiled without code, of which {4} {5} not of this model",
+                       answer.candidates, answer.candidates == 1 ? "candidate" : "candidates", answer.tooLarge, answer.compiled, answer.refused,
+                       answer.refused == 1 ? "is" : "are")
+      .str();
+}
+
+std::string reportText(const Answer &answer) {
+  const Ranked &winner = answer.best.front();
+  std::string text = "chosen: " + winner.candidate.flags() + " (" + secondsText(winner.seconds) + " a step, " + byteSizeText(winner.memory) + " a rank)\n" + tableText(answer) +
+                     "searched: " + countsText(answer) + "\n" + "bound: no plan takes less than " + secondsText(answer.leastSeconds) + "; the gap is " +
+                     percentText(1 - answer.leastSeconds / winner.seconds) + "\n";
+  if (answer.memoryBinds) {
+    const Ranked &faster = answer.memoryBinds->faster;
+    text += "memory of stage " + std::to_string(faster.fullestStage) + " binds: " + byteSizeText(answer.memoryBinds->more) + " more a rank saves " +
+            percentText(1 - faster.seconds / winner.seconds) + ", with " + faster.candidate.flags() + "\n";
+  } else {
+    text += winner.binds() + " binds" + (answer.memory ? ", not the memory: nothing that was compiled is faster with more of it\n" : "\n");
+  }
+  return text;
+}
+
+std::string answerJson(const Answer &answer) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::json::OStream json(stream, 2);
+  auto plan = [&](const Ranked &ranked) {
+    json.attribute("flags", ranked.candidate.flags());
+    json.attribute("seconds", ranked.seconds);
+    json.attribute("memory", ranked.memory);
+    json.attribute("fullest_stage", ranked.fullestStage);
+    json.attribute("received", ranked.received);
+    json.attribute("exposed", ranked.exposed);
+    json.attribute("idle", ranked.bubble);
+    json.attribute("binds", ranked.binds());
+  };
+  json.object([&] {
+    json.attribute("devices", answer.devices);
+    json.attribute("machine", answer.machine);
+    json.attribute("memory_limit", answer.memory);
+    json.attribute("candidates", int64_t(answer.candidates));
+    json.attribute("beyond_memory", int64_t(answer.tooLarge));
+    json.attribute("compiled", int64_t(answer.compiled));
+    json.attribute("refused", int64_t(answer.refused));
+    json.attribute("least_seconds", answer.leastSeconds);
+    json.attributeArray("plans", [&] {
+      for (const Ranked &ranked : answer.best)
+        json.object([&] { plan(ranked); });
+    });
+    if (answer.memoryBinds)
+      json.attributeObject("memory_binds", [&] {
+        json.attribute("more", answer.memoryBinds->more);
+        plan(answer.memoryBinds->faster);
+      });
+  });
+  return text + "\n";
+}
+
+} // namespace hpc::search
