@@ -152,7 +152,8 @@ static void cutStretch(const Trunk &trunk, ArrayRef<Gap> gaps, const std::vector
       cuts.push_back(gaps[gap].op);
 }
 
-static std::vector<size_t> findCuts(const Trunk &trunk, size_t parts) {
+/// The cuts between blocks; `layers`: filled in.
+static std::vector<size_t> findCuts(const Trunk &trunk, size_t parts, std::vector<LayerRun> &layers) {
   std::vector<Gap> gaps = findGaps(trunk);
   llvm::StringMap<int> ids; // numbers instead of texts, so that comparing is cheap
   SmallVector<int> kinds;
@@ -170,8 +171,13 @@ static std::vector<size_t> findCuts(const Trunk &trunk, size_t parts) {
   for (const Run &run : runs) {
     if (&run != &runs.front())
       cuts.push_back(gaps[run.first].op);
-    for (size_t gap = run.first + run.period; gap < run.end(); gap += run.period)
+    LayerRun &found = layers.emplace_back();
+    found.firstOp.push_back(run.first ? gaps[run.first].op : 0);
+    for (size_t gap = run.first + run.period; gap < run.end(); gap += run.period) {
       cuts.push_back(gaps[gap].op);
+      found.firstOp.push_back(gaps[gap].op);
+    }
+    found.endOp = run.end() < gaps.size() ? gaps[run.end()].op : trunk.ops.size();
   }
   std::vector<bool> isPlace = localMinima(gaps, 2);
   if (!runs.empty()) {
@@ -197,7 +203,7 @@ Blocks findBlocks(func::FuncOp function, size_t parts) {
   Blocks blocks;
   blocks.trunk = findTrunk(function);
   blocks.firstOp.push_back(0);
-  llvm::append_range(blocks.firstOp, findCuts(blocks.trunk, parts));
+  llvm::append_range(blocks.firstOp, findCuts(blocks.trunk, parts, blocks.layers));
   for (size_t block = 0; block < blocks.size(); ++block) {
     double cost = 0;
     for (size_t i = blocks.firstOp[block]; i < blocks.endOp(block); ++i)

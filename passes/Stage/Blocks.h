@@ -11,8 +11,15 @@
 
 namespace hpc {
 
+/// Equal layers that follow each other, as their products show it.
+struct LayerRun {
+  std::vector<size_t> firstOp; ///< of every layer, index into the trunk's ops
+  size_t endOp = 0;            ///< after the last layer
+};
+
 struct Blocks {
   Trunk trunk;
+  std::vector<LayerRun> layers; ///< in program order; ops before the first product count as the first layer's, those after the last as the last one's
   std::vector<size_t> firstOp; ///< of every block, index into the trunk's ops; the first is 0
   std::vector<double> cost;    ///< floating-point operations of every block
   size_t size() const { return firstOp.size(); }
