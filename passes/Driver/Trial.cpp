@@ -77,6 +77,7 @@ static Expected<Trial> tryRecomputed(ModuleOp module, const Options &options) {
   Expected<cost::Prediction> step = cost::predict(lowered->plan, cost::Machine());
   HPC_RETURN_IF_ERROR(step.status());
   trial.seconds = step->seconds;
+  trial.costs = cost::stageCosts(lowered->plan, cost::Machine());
   trial.bubble = step->bubble;
   for (const cost::RankSeconds &rank : step->ranks)
     trial.exposed += step->seconds > 0 ? rank.exposed / step->seconds / double(step->ranks.size()) : 0;

@@ -4,6 +4,7 @@
 
 #include "compiler/MLIR.h"
 #include "passes/Options.h"
+#include "runtime/cost/StageCosts.h"
 #include "runtime/plan/PlanSummary.h"
 
 #include <atomic>
@@ -21,6 +22,7 @@ struct Trial {
   double cost = 0;
   double seconds = 0;             ///< of a step on the machine of the options, simulated
   double exposed = 0, bubble = 0; ///< shares of all ranks' time: they stand at transfers, and are idle
+  std::vector<cost::StageCosts> costs; ///< by stage
   plan::PlanSummary summary;
   Status fits; ///< the error of place where a rank takes more than `options.memory`
 

@@ -1,0 +1,159 @@
+// Two blocks are the least: the first and the last differ in what is beside them. A pipeline's profile comes from two stages, cut
+// before and after the second of three blocks.
+#include "passes/Driver/BlockProfile.h"
+
+#include "passes/Stage/Blocks.h"
+
+namespace hpc {
+
+/// A model with fewer blocks is compiled as fast as one with three.
+constexpr int64_t leastBlocks = 4;
+
+void BlockShare::add(const BlockShare &other, int64_t times) {
+  for (double cost::StageSeconds::*part : {&cost::StageSeconds::forward, &cost::StageSeconds::backward, &cost::StageSeconds::weightGradient,
+                                           &cost::StageSeconds::sending, &cost::StageSeconds::update})
+    seconds.*part += double(times) * (other.seconds.*part);
+  for (int64_t BlockShare::*part : {&BlockShare::weight, &BlockShare::state, &BlockShare::step, &BlockShare::kept, &BlockShare::temp})
+    this->*part += times * (other.*part);
+}
+
+BlockShare BlockProfile::whole() const {
+  BlockShare all = before;
+  all.add(after);
+  for (auto [count, each] : llvm::zip_equal(blocks, block))
+    all.add(each, count);
+  return all;
+}
+
+static BlockShare shareOf(const Trial &trial, size_t stage) {
+  const plan::MemoryFacts &memory = trial.memory[stage];
+  BlockShare share;
+  share.seconds = trial.costs[stage].seconds;
+  share.weight = memory.weight;
+  share.state = memory.state;
+  share.step = memory.step;
+  share.kept = trial.costs[stage].microBatchBytes;
+  share.temp = memory.temp;
+  return share;
+}
+
+static BlockShare difference(BlockShare more, const BlockShare &fewer) {
+  more.add(fewer, -1);
+  return more;
+}
+
+// ---- models with few blocks ---------------------------------------------------------------------
+
+/// The number of units of a pipeline before each op's own, and of all.
+static std::pair<llvm::DenseMap<Operation *, size_t>, size_t> unitsOf(func::FuncOp function) {
+  const Blocks blocks = findBlocks(function, 2);
+  llvm::DenseMap<Operation *, size_t> units;
+  for (size_t unit = 0; unit < blocks.size(); ++unit)
+    for (size_t op = blocks.firstOp[unit]; op < blocks.endOp(unit); ++op)
+      units[blocks.trunk.ops[op]] = unit;
+  return {std::move(units), blocks.size()};
+}
+
+BlockProfiler::BlockProfiler(ModuleOp raised, const Options &options) : chains(findRepeatedBlocks(raised, options)) {
+  llvm::erase_if(chains, [](const BlockChain &chain) { return int64_t(chain.size()) < leastBlocks; });
+  for (size_t made = 0; !chains.empty() && made <= chains.size(); ++made) {
+    SmallVector<int64_t> counts(chains.size(), 2);
+    if (made > 0)
+      counts[made - 1] = 3;
+    Short &each = shorts.emplace_back();
+    each.module = shortened(raised, chains, counts);
+    each.trials = std::make_unique<Trials>(*each.module);
+    const std::vector<BlockChain> left = findRepeatedBlocks(*each.module, options);
+    if (left.size() != chains.size() || llvm::any_of(llvm::zip(left, counts), [](auto pair) { return int64_t(std::get<0>(pair).size()) != std::get<1>(pair); })) {
+      chains.clear(); // not the same structure any more
+      shorts.clear();
+      return;
+    }
+    const auto found = unitsOf(each.module->lookupSymbol<func::FuncOp>("main"));
+    const llvm::DenseMap<Operation *, size_t> &units = found.first;
+    each.units = found.second;
+    auto unitsBefore = [&](ArrayRef<Operation *> block) {
+      size_t first = found.second;
+      for (Operation *op : block)
+        if (auto unit = units.find(op); unit != units.end())
+          first = std::min(first, unit->second);
+      return first;
+    };
+    for (const BlockChain &chain : left)
+      each.unitsBefore.push_back({unitsBefore(chain.blocks[chain.size() - 2]), unitsBefore(chain.blocks.back())});
+  }
+}
+
+Expected<Trial> BlockProfiler::tryShort(ArrayRef<int64_t> counts, const Options &options) {
+  std::optional<size_t> longer;
+  for (auto [chain, count] : llvm::enumerate(counts))
+    if (count == 3)
+      longer = chain;
+  StagedTrials tries;
+  return shortOf(longer).trials->run(options, tries);
+}
+
+// ---- profiles -----------------------------------------------------------------------------------
+
+Expected<BlockProfile> BlockProfiler::profile(const Options &options) {
+  Options given = options;
+  given.memory = 0; // what is chosen for a memory is chosen for the whole
+  Expected<BlockProfile> profile = options.stages() > 1 ? ofPipeline(given) : ofOneStage(given);
+  if (profile.ok())
+    for (const BlockChain &chain : chains)
+      profile->blocks.push_back(int64_t(chain.size()));
+  return profile;
+}
+
+Expected<BlockProfile> BlockProfiler::ofOneStage(const Options &options) {
+  SmallVector<int64_t> counts(chains.size(), 2);
+  Expected<Trial> base = tryShort(counts, options);
+  HPC_RETURN_IF_ERROR(base.status());
+  BlockProfile profile;
+  profile.after = shareOf(*base, 0);
+  for (size_t chain = 0; chain < chains.size(); ++chain) {
+    counts[chain] = 3;
+    Expected<Trial> longer = tryShort(counts, options);
+    HPC_RETURN_IF_ERROR(longer.status());
+    counts[chain] = 2;
+    profile.block.push_back(difference(shareOf(*longer, 0), shareOf(*base, 0)));
+    profile.after.add(profile.block.back(), -2);
+  }
+  return profile;
+}
+
+/// Two stages with `units` blocks of --pp-split in the first, of `all`.
+static Options withTwoStages(Options options, size_t units, size_t all) {
+  for (dist::Mesh::Axis &axis : options.degrees.axes)
+    if (axis.role == dist::AxisRole::Pipeline)
+      axis.size = 2;
+  options.ppChunks = 1;
+  if (options.ppSchedule == "interleaved")
+    options.ppSchedule = "";
+  options.ppSplit = std::to_string(units) + "," + std::to_string(all - units);
+  return options;
+}
+
+Expected<BlockProfile> BlockProfiler::ofPipeline(const Options &options) {
+  BlockProfile profile;
+  for (size_t chain = 0; chain < chains.size(); ++chain) {
+    SmallVector<int64_t> counts(chains.size(), 2);
+    counts[chain] = 3;
+    const Short &model = shortOf(chain);
+    Expected<Trial> early = tryShort(counts, withTwoStages(options, model.unitsBefore[chain].first, model.units));
+    HPC_RETURN_IF_ERROR(early.status());
+    Expected<Trial> late = tryShort(counts, withTwoStages(options, model.unitsBefore[chain].second, model.units));
+    HPC_RETURN_IF_ERROR(late.status());
+    BlockShare &block = profile.block.emplace_back(difference(shareOf(*late, 0), shareOf(*early, 0)));
+    block.temp = std::max(block.temp, difference(shareOf(*early, 1), shareOf(*late, 1)).temp);
+    if (chain == 0)
+      profile.before = difference(shareOf(*early, 0), block);
+    if (chain + 1 == chains.size())
+      profile.after = difference(shareOf(*late, 1), block);
+    profile.crossing = std::max(profile.crossing, early->costs[0].sentBytes);
+    profile.crossingSeconds = std::max(profile.crossingSeconds, early->costs[0].seconds.sending);
+  }
+  return profile;
+}
+
+} // namespace hpc
