@@ -124,9 +124,11 @@ private:
     std::vector<llvm::SetVector<Value>> arriving(parts.numPrograms());
     for (Program target = 0; target < parts.numPrograms(); ++target)
       for (Value value : bodyOf(target).outside)
-        if (parts.programOf(value))
-          for (Program at : llvm::drop_begin(wayOf(value, target)))
+        if (parts.programOf(value)) {
+          SmallVector<Program> way = wayOf(value, target);
+          for (Program at : llvm::drop_begin(way))
             arriving[at].insert(value);
+        }
     for (Program program = 0; program < parts.numPrograms(); ++program)
       for (Value value : arriving[program]) {
         SmallVector<Value> copies;

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Step times and memory that others have published, against what a simulation of our plans of the same configurations says. Nothing runs, no weights are read.
+
+  test/bench/published.py [--only=M21-11,K22] [--table=megatron] [--bin=build/bin] [--cache=/tmp/published] [--markdown] [--list]
+
+published/rows.csv has the runs (../shared/published.md says where each stands), published/models.csv the shapes; models/transformer.py writes the graphs. Plans stay in the folder of --cache.
+A run that hpc-opt has no equivalent of is listed with the reason.
+"""
+import argparse
+import csv
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(1, os.path.join(ROOT, "test"))
+from plan_memory import Refused, compile_plan, largest_rank  # noqa: E402
+
+NUMBERS = ("gpus", "tp", "pp", "chunks", "dp", "cp", "sequences", "micro", "length")
+# Megatron-LM and its descendants computed attention through a matrix of scores in memory until 2022, with dropout.
+WITH_SCORES = ("M20", "M21", "K22", "BS", "NL")
+# What does not divide into equal stages.
+SPLITS = {"bs-182B": ",".join(["7"] * 11 + ["1"])}
+# The network of a node in bytes a second of a rank, where it is not that of the shipped machine.
+NETWORKS = {"BS": 4 * 12.5e9 / 8, "FM-A": 50e9 / 8, "FM-H": 100e9 / 8}
+MACHINES = {"A100-80": "a100-80g", "A100-40": "a100-40g", "H100-80": "h100", "H100-96t": "h100", "V100-32": "v100-32g", "H200": "h200"}
+
+
+def read(name):
+    with open(os.path.join(HERE, "published", name), newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def reason_against(run, models):
+    """Why a run is not simulated, or nothing."""
+    if run["type"] not in ("bf16", "fp16"):
+        return f"{run['type']}: plans have products of 16 bits at least"
+    if run["gpu"] not in MACHINES:
+        return f"no machine file for {run['gpu']}"
+    if run["zero"] == "hsdp":
+        return "parameters cut inside of a node alone (HSDP): ZeRO cuts over all of dp"
+    if not run["micro"]:
+        return "the source does not say the micro-batch"
+    if run["recompute"] == "?":
+        return "the source does not say what is recomputed"
+    if run["recompute"] in ("selective", "partial", "mlp"):
+        return "recomputes a choice of ops that --recompute has no name for"
+    if run["seen"] == "memory":
+        return "not verified"
+    if not run["seconds"] and not run["memory"]:
+        return "no time of a step is published"
+    if run["model"] not in models:
+        return f"the shape of {run['model']} is not known"
+    return None
+
+
+def graph_of(run, models, options):
+    model = models[run["model"]]
+    flags = [f"--{name}={model[name]}" for name in ("family", "layers", "width", "heads", "groups", "inner", "vocabulary") if model[name]]
+    flags += [*model["extra"].split(), f"--positions={run['length']}", "--dtype=bfloat16"]
+    if run["id"].startswith(WITH_SCORES):
+        flags += ["--scores", "--dropout=0.1"]
+    path = os.path.join(options.cache, f"{run['model']}-{hashlib.sha256(' '.join(flags).encode()).hexdigest()[:8]}.onnx")
+    if not os.path.exists(path):
+        subprocess.run([sys.executable, os.path.join(ROOT, "models", "transformer.py"), path, *flags], check=True)
+    return path
+
+
+def flags_of(run):
+    micro = run["sequences"] // (run["dp"] * run["micro"])
+    flags = ["--train", "--optimizer=adam", "--clip=1", f"--tp={run['tp']}", f"--pp={run['pp']}", f"--dp={run['dp']}", f"--cp={run['cp']}", f"--zero={run['zero']}",
+             f"--micro-batches={micro}", f"--pp-split={SPLITS.get(run['model'], 'uniform')}", f"--dim=batch_size={run['sequences']}", f"--dim=sequence_length={run['length']}"]
+    if run["sp"] == "1":
+        flags.append("--sp")
+    if run["chunks"] > 1:
+        flags.append(f"--pp-chunks={run['chunks']}")
+    # With sequence parallelism these frameworks gather rows again for gradients, which is --recompute=attention here.
+    recompute = "attention" if run["sp"] == "1" and run["recompute"] == "none" else run["recompute"]
+    return [*flags, f"--recompute={recompute}"]
+
+
+def facts_of(run, models, options):
+    """What hpc-plan says of the plan, and the plan. Both are kept."""
+    graph, flags = graph_of(run, models, options), flags_of(run)
+    key = hashlib.sha256(" ".join([os.path.basename(graph), *flags]).encode()).hexdigest()[:12]
+    plan, kept = os.path.join(options.cache, f"{key}.plan"), os.path.join(options.cache, f"{key}.json")
+    if not os.path.exists(kept) or not os.path.exists(plan):
+        facts, seconds = compile_plan(options.bin, graph, flags, plan)
+        memory = [stage["memory_per_rank"] for stage in facts["stages"]]
+        flops = [stage["product_flops_per_step"] for stage in facts["stages"]]
+        with open(kept, "w") as file:
+            json.dump({"id": run["id"], "flags": flags, "memory": memory, "flops": flops, "seconds": seconds}, file)
+    with open(kept) as file:
+        return json.load(file), plan
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
+    parser.add_argument("--cache", default="/tmp/published")
+    parser.add_argument("--only", default="", help="ids, or what they begin with up to - or ., by commas")
+    parser.add_argument("--table", default="")
+    parser.add_argument("--list", action="store_true", help="only what each run is, and why it is left out")
+    options = parser.parse_args()
+    os.makedirs(options.cache, exist_ok=True)
+    models = {model["model"]: model for model in read("models.csv")}
+    only = [name for name in options.only.split(",") if name]
+    for run in read("rows.csv"):
+        if (only and not any(re.fullmatch(re.escape(name) + r"([-.].*)?", run["id"]) for name in only)) or options.table not in ("", run["table"]):
+            continue
+        reason = reason_against(run, models)
+        if reason or options.list:
+            print(f"{run['id']:12} {reason or ''}")
+            continue
+        run.update({name: int(run[name]) for name in NUMBERS})
+        try:
+            facts, plan = facts_of(run, models, options)
+        except Refused as refusal:
+            print(f"{run['id']:12} refused: {refusal}", flush=True)
+            continue
+        memory = max(facts["memory"], key=lambda each: each["total"])
+        print(f"{run['id']:12} {memory['total'] / 1e9:7.2f} GB of {run['memory'] or '-':6} {sum(facts['flops']):.4g} flops, compiled in {facts['seconds']:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
