@@ -1,19 +1,19 @@
 #include "runtime/cost/Predict.h"
 
 #include "runtime/cost/Durations.h"
+#include "runtime/cost/StepSimulation.h"
 
 namespace hpc::cost {
 
-Expected<Prediction> predict(const plan::Plan &plan, const Machine &machine) {
-  Expected<plan::Replay> replay = plan::replayPlan(plan, durationsOf(machine));
-  if (!replay.ok())
-    return replay.status();
-  Prediction prediction;
-  prediction.seconds = replay->length;
-  prediction.bubble = replay->bubble();
-  for (const plan::RankTime &rank : replay->ranks)
-    prediction.ranks.push_back({rank.computing, rank.communicating, rank.exposed, replay->length - rank.computing - rank.exposed});
-  return prediction;
+Expected<Prediction> predict(const plan::Plan &plan, const Machine &machine, const plan::Durations &durations, const PredictOptions &options) {
+  const StepModel model(plan, machine, durations, options.everyRank);
+  StepSimulation simulation(model, options.observe);
+  HPC_RETURN_IF_ERROR(simulation.run());
+  return simulation.take();
+}
+
+Expected<Prediction> predict(const plan::Plan &plan, const Machine &machine, const PredictOptions &options) {
+  return predict(plan, machine, durationsOf(machine), options);
 }
 
 } // namespace hpc::cost
