@@ -12,6 +12,7 @@
 #include "compiler/ModuleAttributes.h"
 #include "compiler/Providers.h"
 #include "compiler/StepPart.h"
+#include "passes/Lower/KernelWork.h"
 #include "runtime/plan/Schedule.h"
 
 namespace hpc {
@@ -369,9 +370,11 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
     kernel.attention = toPlan(op.getAttentionAttr());
   if (op.getEpilogueAttr())
     kernel.epilogue = toPlan(op.getEpilogueAttr());
-  for (Operation &inside : op.getBody().front())
+  for (Operation &inside : op.getBody().front()) {
     if (auto cost = dyn_cast<CostOpInterface>(inside); cost && effortOf(&inside) == Effort::Product)
       kernel.flops += cost.getFlops();
+    kernel.operations += elementOperations(&inside);
+  }
   dist::AccumulateOp sum = op.getAddsOver() ? accumulationOf(op.getResult(0)) : dist::AccumulateOp();
   if (op.getAddsOver() && !sum)
     return Status::error(ErrorKind::Internal, "nn.fused '" + kernel.symbol + "' adds to a sum that is none");

@@ -106,6 +106,7 @@ struct InstructionChecker {
     if (kernel.epilogue)
       HPC_RETURN_IF_ERROR(checkEpilogue(stage, kernel));
     HPC_RETURN_IF_ERROR(inRange("flops", kernel.flops, 0, INT64_MAX));
+    HPC_RETURN_IF_ERROR(inRange("operations", kernel.operations, 0, INT64_MAX));
     return inRange("rows", kernel.rows, 0, maxBytes);
   }
 

@@ -241,6 +241,9 @@ struct Kernel {
   std::optional<Attention> attention; ///< in plans for devices, where the kernel is one
   std::optional<Epilogue> epilogue;   ///< likewise
   int64_t flops = 0; ///< of one run: of the products that it computes, by the ops' own count (an attention). Reported, not run by
+  /// Of one run, on elements, as code without a matrix unit does them: an addition is one, exp 16, and in products a multiply-add is one. For
+  /// predictions of time, not run by; 0: not counted.
+  int64_t operations = 0;
 };
 
 /// memcpy between two places that do not overlap: of a state, say, the rows from a position on. Where the place in dst is not

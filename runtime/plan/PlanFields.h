@@ -139,7 +139,8 @@ template <> inline constexpr auto fieldsOf<Epilogue> =
 template <> inline constexpr auto fieldsOf<Kernel> = std::make_tuple(
     field(1, "symbol", &Kernel::symbol), field(2, "args", &Kernel::args), field(3, "scalars", &Kernel::scalars),
     field(4, "rows", &Kernel::rows), field(5, "launch", &Kernel::launch), field(6, "attention", &Kernel::attention),
-    field(7, "flops", &Kernel::flops), field(8, "epilogue", &Kernel::epilogue));
+    field(7, "flops", &Kernel::flops), field(8, "epilogue", &Kernel::epilogue),
+    field(9, "operations", &Kernel::operations));
 
 template <> inline constexpr auto fieldsOf<Copy> = std::make_tuple(
     field(1, "src", &Copy::src), field(2, "dst", &Copy::dst), field(3, "bytes", &Copy::bytes),

@@ -38,6 +38,7 @@ ALLOWED = {  # the first prefix that fits counts
     # a reshape is the buffer of its operand.
     "passes/Kernels/Fusion/Fusion": {"ReduceOp", "MatmulOp"},
     "passes/Kernels/": {"ReduceOp", "MatmulOp", "TransposeOp", "ReshapeOp"},
+    "passes/Lower/KernelWork.cpp": {"AttentionOp", "AttentionGradOp"},  # whose code works on blocks of scores
     "passes/Lower/": {"MatmulOp", "ReshapeOp"},
     "passes/Partition/RingAttention.cpp": {"AttentionOp", "AttentionGradOp", "GatherOp"},  # what is taken apart, and zigzag's order of keys
     "passes/Partition/RingKeys": {"GatherOp"},  # that order
