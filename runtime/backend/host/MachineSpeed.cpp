@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <thread>
 
 namespace hpc::host {
@@ -16,6 +17,25 @@ namespace {
 constexpr int rounds = 5;
 constexpr int64_t side = 512;             ///< of a square product: 3 MiB of operands
 constexpr int64_t streamBytes = 64 << 20; ///< of each of two streams
+
+#if defined(__x86_64__)
+#define HPC_WIDEST_VECTORS __attribute__((target_clones("avx512f", "arch=haswell", "default")))
+#else
+#define HPC_WIDEST_VECTORS
+#endif
+
+constexpr int64_t elements = 4096; ///< 16 KiB
+constexpr int64_t termsOfSeries = 8;
+
+/// A polynomial of each element, as the functions of kernels are.
+HPC_WIDEST_VECTORS void sumSeries(const float *__restrict x, float *__restrict y) {
+  for (int64_t i = 0; i < elements; ++i) {
+    float sum = 1e-3f;
+    for (int64_t term = 0; term < termsOfSeries; ++term)
+      sum = sum * x[i] + 0.5f;
+    y[i] = sum;
+  }
+}
 
 template <typename F> double secondsOf(F work) {
   auto start = std::chrono::steady_clock::now();
@@ -71,6 +91,26 @@ Expected<MachineSpeed> measureSpeed(int64_t threads, bool moves) {
     mean.bytesPerSecond += speed->bytesPerSecond / double(threads);
   }
   return mean;
+}
+
+double measureElements() {
+  constexpr int64_t calls = 200;
+  std::vector<float> x(size_t(elements), 0.5f), y(static_cast<size_t>(elements));
+  auto now = [] {
+    timespec time;
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+  };
+  double best = 0;
+  for (int round = 0; round < 4 * rounds; ++round) {
+    const double start = now();
+    for (int64_t call = 0; call < calls; ++call) {
+      sumSeries(x.data(), y.data());
+      x[size_t(call)] = y[size_t(call)]; // the next call reads what this one wrote
+    }
+    best = std::max(best, double(calls * elements * termsOfSeries) / (now() - start));
+  }
+  return best;
 }
 
 } // namespace hpc::host

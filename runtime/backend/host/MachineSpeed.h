@@ -1,4 +1,4 @@
-// The highest speed of this machine, measured: the yardstick of profiles.
+// The speed of this machine, measured: the yardstick of profiles, and the numbers of hpc-calibrate.
 #pragma once
 
 #include "runtime/base/DType.h"
@@ -20,5 +20,9 @@ struct MachineSpeed {
 };
 /// `moves`: bytesPerSecond, too, which takes 128 MiB a thread; else it is 0.
 Expected<MachineSpeed> measureSpeed(int64_t threads, bool moves = true);
+
+/// Operations on elements a second of the calling thread, as generated kernels do them: multiply-adds of f32 on data in the nearest cache, in
+/// the widest vectors that the machine has. By the seconds of its processor.
+double measureElements();
 
 } // namespace hpc::host

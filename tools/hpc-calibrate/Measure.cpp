@@ -1,0 +1,379 @@
+// The best of some rounds counts: other work can only make one slower. Operands of products come from memory, as weights do, one after the
+// other of a region that no cache near the processor holds.
+#include "tools/hpc-calibrate/Measure.h"
+
+#include "runtime/backend/host/HostBackend.h"
+#include "runtime/backend/host/MachineSpeed.h"
+#include "runtime/core/Session.h"
+#include "runtime/plan/PlanCheck.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <thread>
+
+namespace hpc {
+
+namespace {
+
+using plan::Collective;
+
+constexpr DType types[] = {DType::F32, DType::BF16, DType::F16};
+/// The two other extents of products that have one small extent.
+constexpr int64_t wide = 2048, deep = 1024;
+constexpr int64_t region = int64_t(64) << 20;
+constexpr int64_t messages[] = {4, int64_t(4) << 20}; ///< bytes of all-reduces: latency, and bytes a second
+constexpr double leastShare = 1e-4;
+
+double wallSeconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+double processorSeconds() {
+  timespec time;
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+
+std::vector<int64_t> leastExtents(bool isBrief) {
+  return isBrief ? std::vector<int64_t>{1, 64} : std::vector<int64_t>{1, 4, 8, 16, 32, 64, 128, 256, 512};
+}
+
+/// A plan whose only program holds the all-reduces that are measured; nothing of it runs.
+plan::Plan planOf(const MeasuredRanks &ranks) {
+  plan::Plan plan;
+  plan.axes = {{"process", ranks.processes}, {"rank", ranks.ranksOfEach}};
+  plan::Stage &stage = plan.stages.emplace_back();
+  plan::Program &program = stage.programs.emplace_back();
+  for (const plan::Axis &axis : plan.axes)
+    for (int64_t bytes : messages) {
+      Collective collective;
+      collective.axes = {axis.name};
+      collective.count = bytes / 4;
+      collective.src = {0, 0};
+      collective.dst = {1, 0};
+      program.instructions.push_back({collective, "calibration"});
+    }
+  return plan;
+}
+
+/// What one rank has found.
+struct RankSpeed {
+  std::map<std::pair<int, int64_t>, double> flops; ///< by number of the type and least extent, a second
+  double bytesPerSecond = 0, elementsPerSecond = 0, launch = 0;
+  std::vector<double> collectives; ///< seconds, by instruction; 0: the group is one rank
+  double wall = 0, processor = 0;  ///< while it computed
+};
+
+class RankMeasurement {
+public:
+  RankMeasurement(Backend &backend, const plan::Plan &plan, const MeasureOptions &options, RankPlace place)
+      : backend(backend), plan(plan), options(options), place(place) {}
+
+  Status run(RankSpeed &speed) {
+    Expected<std::unique_ptr<Device>> made = backend.createDevice(place, alone);
+    HPC_RETURN_IF_ERROR(made.status());
+    device = std::move(*made);
+    Expected<std::unique_ptr<Communicator>> talks = backend.createCommunicator(place, 0);
+    HPC_RETURN_IF_ERROR(talks.status());
+    communicator = std::move(*talks);
+    for (const plan::Instruction &instruction : plan.stages[0].programs[0].instructions) {
+      Expected<int64_t> group = communicator->prepare(std::get<Collective>(instruction.action));
+      HPC_RETURN_IF_ERROR(group.status());
+      groups.push_back(*group);
+    }
+    HPC_RETURN_IF_ERROR(allocate());
+    HPC_RETURN_IF_ERROR(meet());
+    const double wall = wallSeconds(), processor = processorSeconds();
+    HPC_RETURN_IF_ERROR(measureProducts(speed));
+    HPC_RETURN_IF_ERROR(measureMemory(speed));
+    if (options.isHost)
+      speed.elementsPerSecond = host::measureElements();
+    speed.wall = wallSeconds() - wall;
+    speed.processor = processorSeconds() - processor;
+    HPC_RETURN_IF_ERROR(meet());
+    return measureCollectives(speed);
+  }
+
+private:
+  /// Numbers between -1 and 1, of every type that is measured.
+  Status allocate() {
+    std::vector<std::byte> numbers(static_cast<size_t>(region));
+    for (size_t kind = 0; kind < std::size(types); ++kind) {
+      const DType type = types[kind];
+      uint32_t state = 1;
+      for (int64_t at = 0; at < region; at += byteSize(type)) {
+        state = state * 1664525 + 1013904223;
+        const float value = float(int32_t(state)) / 2147483648.0f;
+        uint32_t bits;
+        std::memcpy(&bits, &value, 4);
+        if (type == DType::BF16)
+          bits >>= 16;
+        else if (type == DType::F16) // exponents near 0, any mantissa
+          bits = 0x3000 | (state >> 20 & 0x8bff);
+        std::memcpy(&numbers[size_t(at)], &bits, size_t(byteSize(type)));
+      }
+      for (std::byte **operand : {&left[kind], &right[kind]}) {
+        const int64_t bytes = operand == &left[kind] ? wide * deep * byteSize(type) : region;
+        HPC_RETURN_IF_ERROR(reserve(*operand, bytes));
+        HPC_RETURN_IF_ERROR(device->copy(*operand, numbers.data(), bytes));
+        HPC_RETURN_IF_ERROR(device->finish());
+      }
+    }
+    return reserve(result, region);
+  }
+
+  Status reserve(std::byte *&memory, int64_t bytes) {
+    Expected<std::byte *> made = device->allocate(plan::Space::Device, bytes, std::byte(0));
+    if (made.ok())
+      memory = *made;
+    return made.status();
+  }
+
+  /// The least seconds of a call; each gets its number. `rounds` of `calls`.
+  template <typename Work> Status best(int rounds, int calls, double &seconds, Work work) {
+    seconds = INFINITY;
+    for (int round = 0, number = 0; round < rounds; ++round) {
+      const double start = options.isHost ? processorSeconds() : wallSeconds();
+      for (int call = 0; call < calls; ++call)
+        HPC_RETURN_IF_ERROR(work(number++));
+      HPC_RETURN_IF_ERROR(device->finish());
+      seconds = std::min(seconds, ((options.isHost ? processorSeconds() : wallSeconds()) - start) / calls);
+    }
+    return Status::success();
+  }
+
+  Status measureProduct(int kind, int64_t m, int64_t n, int64_t k, double &flops) {
+    const DType type = types[kind];
+    plan::Gemm gemm;
+    gemm.a.dtype = gemm.b.dtype = type;
+    gemm.a.ld = k;
+    gemm.b.ld = gemm.c.ld = n;
+    gemm.m = m;
+    gemm.n = n;
+    gemm.k = k;
+    gemm.addToC = 0;
+    const int64_t size = n * k * byteSize(type), places = std::max<int64_t>(1, region / size);
+    GemmCall call{gemm, m, n, k, false, left[kind], right[kind], result};
+    Expected<GemmHandle> handle = device->prepare(call);
+    HPC_RETURN_IF_ERROR(handle.status());
+    double seconds = 0;
+    // A host without vectors of 16 bits takes seconds for the largest: one round of it is enough.
+    const double once = 2.0 * double(m) * double(n) * double(k);
+    const int rounds = options.isBrief ? 2 : once > 1e9 ? 6 : 12, calls = options.isHost ? 1 : 20;
+    HPC_RETURN_IF_ERROR(best(rounds, calls, seconds, [&](int number) {
+      call.b = right[kind] + number % places * size;
+      return device->gemm(*handle, call);
+    }));
+    flops = once / seconds;
+    return Status::success();
+  }
+
+  /// With the small extent as rows (a forward pass of few tokens) and as the contracted one (their gradient).
+  Status measureProducts(RankSpeed &speed) {
+    for (int kind = 0; kind < int(std::size(types)); ++kind)
+      for (int64_t least : leastExtents(options.isBrief)) {
+        double rows = 0, contracted = 0;
+        HPC_RETURN_IF_ERROR(measureProduct(kind, least, wide, deep, rows));
+        HPC_RETURN_IF_ERROR(measureProduct(kind, deep, wide, least, contracted));
+        speed.flops[{kind, least}] = least < 16 ? rows : std::sqrt(rows * contracted); // gradients of so few tokens are rare
+      }
+    return Status::success();
+  }
+
+  Status measureMemory(RankSpeed &speed) {
+    double seconds = 0;
+    HPC_RETURN_IF_ERROR(best(options.isBrief ? 2 : 8, 1, seconds, [&](int) { return device->accumulate(result, right[0], DType::F32, region / 4); }));
+    speed.bytesPerSecond = 3 * double(region) / seconds;
+    constexpr int starts = 200;
+    if (!options.isHost) {
+      HPC_RETURN_IF_ERROR(best(8, starts, seconds, [&](int) { return device->copy(result, right[0], 64); }));
+      speed.launch = seconds;
+    }
+    return Status::success();
+  }
+
+  Status reduce(size_t instruction) {
+    return communicator->collective(std::get<Collective>(plan.stages[0].programs[0].instructions[instruction].action), groups[instruction], right[0], result, 0);
+  }
+
+  /// All ranks are here.
+  Status meet() {
+    for (size_t i = 0; i < groups.size(); i += std::size(messages))
+      HPC_RETURN_IF_ERROR(reduce(i));
+    return device->finish();
+  }
+
+  Status measureCollectives(RankSpeed &speed) {
+    for (size_t i = 0; i < groups.size(); ++i) {
+      speed.collectives.push_back(0);
+      if (plan.axes[i / std::size(messages)].size == 1)
+        continue;
+      const int64_t bytes = messages[i % std::size(messages)];
+      const int calls = bytes < 1024 ? 50 : 2, rounds = options.isBrief ? 3 : bytes < 1024 ? 100 : 40;
+      double least = INFINITY;
+      for (int round = 0; round < rounds; ++round) {
+        HPC_RETURN_IF_ERROR(meet());
+        const double start = wallSeconds();
+        for (int call = 0; call < calls; ++call)
+          HPC_RETURN_IF_ERROR(reduce(i));
+        HPC_RETURN_IF_ERROR(device->finish());
+        least = std::min(least, (wallSeconds() - start) / calls);
+      }
+      speed.collectives.back() = least;
+    }
+    return Status::success();
+  }
+
+  Backend &backend;
+  const plan::Plan &plan;
+  const MeasureOptions &options;
+  const RankPlace place;
+  ThreadPool alone;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Communicator> communicator;
+  std::vector<int64_t> groups;
+  std::byte *left[std::size(types)] = {}, *right[std::size(types)] = {}, *result = nullptr;
+};
+
+/// Of the ranks of this process, each on a thread of its own; the first error ends the waits of all.
+Status measureRanks(Backend &backend, const plan::Plan &plan, const MeasuredRanks &ranks, const MeasureOptions &options, std::vector<RankSpeed> &speeds) {
+  speeds.resize(size_t(ranks.ranksOfEach));
+  std::vector<Status> statuses(speeds.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < speeds.size(); ++i)
+    threads.emplace_back([&, i] {
+      const int64_t rank = ranks.own().first + int64_t(i);
+      try {
+        statuses[i] = RankMeasurement(backend, plan, options, {rank, 0, rank}).run(speeds[i]);
+      } catch (const std::bad_alloc &) {
+        statuses[i] = Status::error(ErrorKind::Capacity, "out of memory: a rank that measures takes about 600 MiB");
+      }
+      if (!statuses[i].ok())
+        backend.fail(statuses[i]);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const Status &status : statuses)
+    HPC_RETURN_IF_ERROR(status);
+  return Status::success();
+}
+
+/// Means over the ranks of a process, in the order of a line: what the processes exchange.
+std::vector<double> meansOf(const std::vector<RankSpeed> &speeds) {
+  std::vector<double> means;
+  for (const RankSpeed &speed : speeds) {
+    std::vector<double> values = {speed.bytesPerSecond, speed.elementsPerSecond, speed.launch, speed.wall, speed.processor};
+    values.insert(values.end(), speed.collectives.begin(), speed.collectives.end());
+    for (const auto &[key, flops] : speed.flops)
+      values.push_back(flops);
+    means.resize(values.size());
+    for (size_t i = 0; i < values.size(); ++i)
+      means[i] += values[i] / double(speeds.size());
+  }
+  return means;
+}
+
+/// Three digits: more would not be the same in the next measurement.
+double rounded(double value) {
+  if (value <= 0)
+    return 0;
+  const double unit = std::pow(10.0, std::floor(std::log10(value)) - 2);
+  return std::stod(std::to_string(std::llround(value / unit)) + "e" + std::to_string(std::lround(std::log10(unit))));
+}
+
+/// All-reduces of `ranks` ranks as a ring: 2 (n - 1) steps, in which 2 (n - 1) / n of the bytes go out.
+cost::Link linkOf(int64_t joined, int64_t ranks, const double *seconds) {
+  const double steps = 2 * double(ranks - 1);
+  cost::Link link;
+  link.ranks = joined;
+  link.latency = rounded(std::max(1e-9, seconds[0] / steps));
+  link.bytesPerSecond = rounded(steps / double(ranks) * double(messages[1]) / std::max(1e-9, seconds[1] - seconds[0]));
+  return link;
+}
+
+Measurement measurementOf(const std::vector<double> &means, const MeasuredRanks &ranks, const MeasureOptions &options) {
+  Measurement measurement;
+  cost::Machine &machine = measurement.machine;
+  machine.bytesPerSecond = rounded(means[0]);
+  machine.elementsPerSecond = rounded(means[1]);
+  machine.launch = rounded(means[2]);
+  measurement.taken = options.isHost ? std::max(0.0, 1 - means[4] / means[3]) : 0;
+  constexpr size_t perLink = std::size(messages);
+  const double *collectives = &means[5];
+  machine.links.clear();
+  if (ranks.ranksOfEach > 1)
+    machine.links.push_back(linkOf(ranks.processes > 1 ? ranks.ranksOfEach : 0, ranks.ranksOfEach, collectives + perLink));
+  if (ranks.processes > 1)
+    machine.links.push_back(linkOf(0, ranks.processes, collectives));
+  const double *flops = collectives + 2 * perLink;
+  const std::vector<int64_t> extents = leastExtents(options.isBrief);
+  machine.products.clear();
+  for (size_t kind = 0; kind < std::size(types); ++kind) {
+    const double *ofType = flops + kind * extents.size();
+    cost::ProductSpeed product{types[kind], rounded(*std::max_element(ofType, ofType + extents.size())), {}};
+    for (size_t i = 0; i < extents.size(); ++i)
+      product.efficiency.push_back({extents[i], std::clamp(rounded(ofType[i] / product.flops), leastShare, 1.0)});
+    machine.products.push_back(std::move(product));
+  }
+  return measurement;
+}
+
+std::string lineOf(const std::vector<double> &values) {
+  std::string line(values.size() * sizeof(double), '\0');
+  std::memcpy(line.data(), values.data(), line.size());
+  return line;
+}
+
+} // namespace
+
+Expected<Measurement> measure(Backend &backend, const MeasuredRanks &ranks, const MeasureOptions &options) {
+  const plan::Plan plan = planOf(ranks);
+  std::vector<RankSpeed> speeds;
+  Status status = backend.load(plan, ranks.own(), 1);
+  if (status.ok())
+    status = measureRanks(backend, plan, ranks, options, speeds);
+  HPC_RETURN_IF_ERROR(backend.agree(status));
+  std::vector<double> means = meansOf(speeds), all(means.size());
+  Expected<std::vector<std::string>> lines = backend.exchange(lineOf(means));
+  HPC_RETURN_IF_ERROR(lines.status());
+  for (const std::string &line : *lines) {
+    if (line.size() != all.size() * sizeof(double))
+      return Status::error(ErrorKind::Usage, "the processes measure different things; start all of them with the same flags");
+    std::memcpy(means.data(), line.data(), line.size());
+    for (size_t i = 0; i < all.size(); ++i)
+      all[i] += means[i] / double(lines->size());
+  }
+  return measurementOf(all, ranks, options);
+}
+
+Expected<double> measureLaunch() {
+  constexpr int64_t copies = 2000;
+  plan::Plan plan;
+  plan.model = "calibration";
+  plan.axes = {{"rank", 1}};
+  plan::Stage &stage = plan.stages.emplace_back();
+  for (int64_t i = 0; i < 2; ++i) {
+    stage.buffers.push_back({"", DType::F32, {16}, plan::Lifetime::Session, plan::Space::Device, 64, 64 * i});
+    stage.bindings.push_back({int32_t(i), {{16}, {0}, {16}, {16}}, plan::Number{0}, "", {}});
+  }
+  stage.sessionBytes = 128;
+  plan::Program &program = stage.programs.emplace_back();
+  for (int64_t i = 0; i < copies; ++i)
+    program.instructions.push_back({plan::Copy{{0, 0}, {1, 0}, 64}, "calibration"});
+  stage.schedule = {{0, 0}};
+  HPC_RETURN_IF_ERROR(plan::checkPlan(plan));
+  Expected<std::unique_ptr<Session>> session = Session::create(plan, host::createHostBackend(), {});
+  HPC_RETURN_IF_ERROR(session.status());
+  std::vector<Array> outputs;
+  double least = INFINITY;
+  for (int round = 0; round < 100; ++round) {
+    const double start = wallSeconds();
+    HPC_RETURN_IF_ERROR((*session)->run({}, outputs));
+    least = std::min(least, wallSeconds() - start);
+  }
+  return rounded(least / copies);
+}
+
+} // namespace hpc
