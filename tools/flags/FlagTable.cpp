@@ -233,10 +233,10 @@ static std::vector<Flag> makeTable() {
       {"launch", oneOf({"auto", "none", "mpi", "env"}).orElse("auto"),
        "Starter of this process: none (alone, all ranks), mpi (mpirun, srun --mpi=pmix), env (torchrun; RANK, WORLD_SIZE, MASTER_ADDR, "
        "MASTER_PORT by hand; or the variables of Slurm, MPICH or MVAPICH and --rendezvous), auto: the innermost that the environment names",
-       group::processes, HpcRun | HpcTrain},
+       group::processes, HpcRun | HpcTrain | HpcCalibrate},
       {"rendezvous", text("HOST:PORT"),
        "Place where process 0 waits for the others; beyond one machine all need the same secret in the environment variable HPC_SECRET",
-       group::processes, HpcRun | HpcTrain, "master"},
+       group::processes, HpcRun | HpcTrain | HpcCalibrate, "master"},
       {"processes", whole("N", 1, mostThreads), "Number of processes that this one starts on this machine and waits for, as torchrun and mpirun do", group::processes, HpcRun | HpcTrain},
       {"nnodes", whole("N", 1, mostThreads).orElse("1"), "Number of machines on each of which --processes is given", group::processes, HpcRun | HpcTrain},
       {"node-rank", whole("N", 0, mostThreads - 1).orElse("0"), "Number of this machine, from 0", group::processes, HpcRun | HpcTrain},
@@ -244,7 +244,7 @@ static std::vector<Flag> makeTable() {
       {"max-restarts", whole("N", 0, mostThreads).orElse("0"),
        "Number of times that all of --processes (default: 1) start again, from the newest checkpoint, after one has died", group::processes, HpcRun | HpcTrain},
       {"peer-timeout", realFromZero("SECONDS", /*zeroToo=*/true).orElse("3.5"),
-       "Seconds after which a process that is not heard of counts as lost; 0: never", group::processes, HpcRun | HpcTrain},
+       "Seconds after which a process that is not heard of counts as lost; 0: never", group::processes, HpcRun | HpcTrain | HpcCalibrate},
       {"stall-timeout", realFromZero("SECONDS", /*zeroToo=*/true).orElse("30"),
        "Seconds without progress of any rank, beyond the longest such pause so far, after which a step fails; 0: never", group::processes, HpcRun | HpcTrain},
       {"deterministic", onOff(),
@@ -270,8 +270,16 @@ static std::vector<Flag> makeTable() {
       {"ptx", onOff(), "The code for devices, as ptxas takes it", group::output, HpcPlan},
       {"bandwidth", realFromZero("GB/s", /*zeroToo=*/false).orElse("3350"), "Bandwidth that --kernels divides bytes by; 3350 is an H100's", group::output, HpcPlan},
 
+      // hpc-calibrate
+      {"output", file("FILE.json"), "File for the machine, as --machine=FILE takes it (default: it is printed)", group::output, HpcCalibrate, "o"},
+      {"target", oneOf({"host", "cuda"}).orElse("host"), "What is measured: host: this machine's CPU; cuda: its GPUs", group::measures, HpcCalibrate},
+      {"ranks", whole("N", 1, mostThreads),
+       "Ranks of each process that measure at the same time (default: the cores that this process may use, at least 2; in several processes its share of them; with --target=cuda 1)",
+       group::measures, HpcCalibrate},
+      {"quick", onOff(), "Few sizes and rounds: a second, for numbers that are rough", group::measures, HpcCalibrate},
+
       // all
-      {"config", file("FILE.toml"), "File of flags, as tp = 2; those of the command line win (docs/flags.md)", group::general, HpcOpt | HpcRun | HpcPlan},
+      {"config", file("FILE.toml"), "File of flags, as tp = 2; those of the command line win (docs/flags.md)", group::general, HpcOpt | HpcRun | HpcPlan | HpcCalibrate},
       {"config", file("FILE.toml"), "File of flags, as tp = 2; those of the command line win (docs/flags.md)", group::general, HpcTrain, "c"},
       {"help", oneOf({"text", "man", "bash"}).optional(), "This text; man: the manual page; bash: completion for the shell", group::general, AllTools, "h"},
   };
@@ -332,6 +340,15 @@ const std::vector<ToolText> &toolTexts() {
        ""},
       {HpcPlan, "hpc-plan", "prints and checks plans", "Prints or checks a plan that hpc-opt wrote.", {"hpc-plan model.plan [flags]"},
        {"hpc-plan gpt2.plan --check"}, {"check = true"}, ""},
+      {HpcCalibrate,
+       "hpc-calibrate",
+       "measures machines",
+       "Measures what this machine computes, moves and sends in a second, as ranks of a plan find it when all of them work: less than a minute. Between processes, too, where mpirun, srun or torchrun "
+       "starts several. The file is for --machine of the other tools; nothing else should run meanwhile.",
+       {"hpc-calibrate [flags] -o machine.json"},
+       {"hpc-calibrate -o machine.json", "mpirun -n 2 hpc-calibrate -o machine.json", "hpc-run gpt2.plan --backend=null --machine=machine.json"},
+       {"output = \"machine.json\""},
+       ""},
   };
   return texts;
 }

@@ -10,7 +10,7 @@
 namespace hpc {
 
 /// A set: a row of the table names all tools that have the flag.
-enum Tool : unsigned { HpcOpt = 1, HpcRun = 2, HpcPlan = 4, HpcTrain = 8, AllTools = HpcOpt | HpcRun | HpcPlan | HpcTrain };
+enum Tool : unsigned { HpcOpt = 1, HpcRun = 2, HpcPlan = 4, HpcTrain = 8, HpcCalibrate = 16, AllTools = HpcOpt | HpcRun | HpcPlan | HpcTrain | HpcCalibrate };
 
 struct ToolText {
   Tool tool;

@@ -14,6 +14,7 @@
 #include <ctime>
 #include <map>
 #include <thread>
+#include <utility>
 
 namespace hpc {
 
@@ -48,6 +49,8 @@ plan::Plan planOf(const MeasuredRanks &ranks) {
   plan::Program &program = stage.programs.emplace_back();
   for (const plan::Axis &axis : plan.axes)
     for (int64_t bytes : messages) {
+      if (axis.size == 1)
+        break;
       Collective collective;
       collective.axes = {axis.name};
       collective.count = bytes / 4;
@@ -62,7 +65,7 @@ plan::Plan planOf(const MeasuredRanks &ranks) {
 struct RankSpeed {
   std::map<std::pair<int, int64_t>, double> flops; ///< by number of the type and least extent, a second
   double bytesPerSecond = 0, elementsPerSecond = 0, launch = 0;
-  std::vector<double> collectives; ///< seconds, by instruction; 0: the group is one rank
+  std::vector<double> collectives; ///< seconds, by instruction
   double wall = 0, processor = 0;  ///< while it computed
 };
 
@@ -207,9 +210,6 @@ private:
 
   Status measureCollectives(RankSpeed &speed) {
     for (size_t i = 0; i < groups.size(); ++i) {
-      speed.collectives.push_back(0);
-      if (plan.axes[i / std::size(messages)].size == 1)
-        continue;
       const int64_t bytes = messages[i % std::size(messages)];
       const int calls = bytes < 1024 ? 50 : 2, rounds = options.isBrief ? 3 : bytes < 1024 ? 100 : 40;
       double least = INFINITY;
@@ -221,7 +221,7 @@ private:
         HPC_RETURN_IF_ERROR(device->finish());
         least = std::min(least, (wallSeconds() - start) / calls);
       }
-      speed.collectives.back() = least;
+      speed.collectives.push_back(least);
     }
     return Status::success();
   }
@@ -303,11 +303,14 @@ Measurement measurementOf(const std::vector<double> &means, const MeasuredRanks 
   constexpr size_t perLink = std::size(messages);
   const double *collectives = &means[5];
   machine.links.clear();
-  if (ranks.ranksOfEach > 1)
-    machine.links.push_back(linkOf(ranks.processes > 1 ? ranks.ranksOfEach : 0, ranks.ranksOfEach, collectives + perLink));
+  // The instructions between processes come first.
   if (ranks.processes > 1)
-    machine.links.push_back(linkOf(0, ranks.processes, collectives));
-  const double *flops = collectives + 2 * perLink;
+    machine.links.push_back(linkOf(0, ranks.processes, std::exchange(collectives, collectives + perLink)));
+  if (ranks.ranksOfEach > 1)
+    machine.links.insert(machine.links.begin(), linkOf(ranks.processes > 1 ? ranks.ranksOfEach : 0, ranks.ranksOfEach, std::exchange(collectives, collectives + perLink)));
+  if (ranks.count() == 1)
+    machine.links.push_back({0, std::max(1e-9, machine.launch), machine.bytesPerSecond});
+  const double *flops = collectives;
   const std::vector<int64_t> extents = leastExtents(options.isBrief);
   machine.products.clear();
   for (size_t kind = 0; kind < std::size(types); ++kind) {

@@ -25,7 +25,7 @@ struct Measurement {
   double taken = 0;
 };
 
-/// Every process calls it; each gets the means over all ranks. At most a minute.
+/// Every process calls it; each gets the means over all ranks. At most a minute. A rank that is alone has a link with the speed of its memory.
 Expected<Measurement> measure(Backend &backend, const MeasuredRanks &ranks, const MeasureOptions &options);
 
 /// Seconds that an instruction takes on the host however little it does.

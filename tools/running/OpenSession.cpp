@@ -10,7 +10,7 @@
 
 namespace hpc {
 
-static Expected<std::unique_ptr<Backend>> openBackend(const RunFlags &flags, processes::Processes *processes) {
+Expected<std::unique_ptr<Backend>> openBackend(const RunFlags &flags, processes::Processes *processes) {
   if (flags.backend == "cuda") {
     cuda::CudaOptions options = flags.cuda;
     options.inRankOrder = flags.processes.deterministic;

@@ -15,6 +15,9 @@ struct RanksOfProcess {
 /// in this process, there are twice as many threads as cores.
 RanksOfProcess ranksOf(const RunFlags &flags, const plan::Plan &plan, processes::Processes *processes);
 
+/// `processes`: null where this one is alone.
+Expected<std::unique_ptr<Backend>> openBackend(const RunFlags &flags, processes::Processes *processes);
+
 /// Chooses the checkpoint to go on from where --load names a folder of them; its files are checked. All processes call it together, and get the
 /// same. Notes are printed by the first process. A folder without any checkpoint leaves --load as it is, and the result is false.
 Expected<bool> findLoad(RunFlags &flags, processes::Processes *processes);
