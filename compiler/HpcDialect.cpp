@@ -9,6 +9,7 @@
 #include "compiler/Interfaces/DiscardableAttributes.h"
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
+#include "compiler/ModuleMachine.h"
 
 MLIR_DEFINE_EXPLICIT_TYPE_ID(hpc::HpcDialect)
 
@@ -63,6 +64,8 @@ static LogicalResult verifyGlobalAttributes(Operation *op, DictionaryAttr global
 
 LogicalResult HpcDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (failed(verifyAttribute(op, attribute, attributePlaceOf(op))))
+    return failure();
+  if (attribute.getName() == optionsAttrName && failed(verifyMachine(op, attribute.getValue())))
     return failure();
   return attribute.getName() == globalAttrsName ? verifyGlobalAttributes(op, cast<DictionaryAttr>(attribute.getValue())) : success();
 }

@@ -1,6 +1,8 @@
 // Options to attribute and back: one list of fields.
 #include "passes/Options.h"
 
+#include "runtime/cost/MachineFile.h"
+
 #include "llvm/ADT/StringSet.h"
 
 namespace hpc {
@@ -36,6 +38,7 @@ static void forEachField(Opts &options, Number number, Text text, Real real, Swi
   number("zero", options.zero, 0);
   text("recompute", options.recompute);
   number("memory", options.memory, 0);
+  text(machineOptionName, options.machine);
   text("dtype", options.dtype);
   text("weights", options.weights);
   onOff("deterministic", options.deterministic);
@@ -99,10 +102,21 @@ Expected<Options> Options::fromAttribute(DictionaryAttr attribute) {
   for (NamedAttribute field : attribute)
     if (!known.contains(field.getName().getValue()))
       wrong(field.getName().getValue(), "left out: there is no such option");
-  if (!status.ok())
-    return status;
+  HPC_RETURN_IF_ERROR(status);
+  if (!options.machine.empty())
+    HPC_RETURN_IF_ERROR(cost::parseMachine(options.machine, optionsAttrName).status());
   return options;
 }
+
+cost::Machine machineOf(const Options &options) {
+  if (options.machine.empty())
+    return {};
+  Expected<cost::Machine> machine = cost::parseMachine(options.machine, "the machine of the options");
+  assert(machine.ok() && "it is the text of a machine");
+  return *machine;
+}
+
+Prices pricesOf(const Options &options) { return pricesOf(machineOf(options), productType(options.dtype)); }
 
 Expected<std::string> kernelTargets(const std::string &target) {
   bool host = false, device = false;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/Dialect/Dist/MeshDegrees.h"
-#include "compiler/ModuleAttributes.h"
+#include "compiler/ModuleMachine.h"
 #include "runtime/base/Status.h"
 
 namespace hpc {
@@ -48,6 +48,7 @@ struct Options {
   int64_t zero = 0; ///< level of hpc-annotate-zero
   std::string recompute = "none"; ///< policy of hpc-recompute
   int64_t memory = 0;             ///< bytes that a rank may take on its device; 0 = unlimited
+  std::string machine; ///< that the plan is made for: cost::machineText; "" = the default of runtime/cost/Machine.h
   /// To what operands of products are rounded: model (not at all), bf16 or fp16.
   std::string dtype = "model";
   bool narrowsProducts() const { return dtype != "model"; }
@@ -72,6 +73,10 @@ struct Options {
   /// A missing field has its default. Errors: a field that is unknown or of another type, a degree below 1.
   static Expected<Options> fromAttribute(DictionaryAttr attribute);
 };
+
+/// The machine of the options, which is read from its text.
+cost::Machine machineOf(const Options &options);
+Prices pricesOf(const Options &options);
 
 /// "host,cuda" as kernels are generated for it (compiler/ModuleAttributes.h): "x86-64,ptx", whatever the order. Errors:
 /// none, one that is unknown or there twice.

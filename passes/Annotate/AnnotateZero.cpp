@@ -3,8 +3,8 @@
 #include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
+#include "compiler/ModuleMachine.h"
 #include "passes/Annotate/Passes.h"
-#include "runtime/cost/Machine.h"
 
 namespace hpc {
 
@@ -20,6 +20,7 @@ struct ZeroAnnotator {
   std::map<std::string, SmallVector<nn::ParameterOp>> parameters;
   std::map<std::string, std::optional<size_t>> chosen; ///< the dim that is cut, by parameter
   nn::Dependences dependences;
+  Prices prices;
 
   /// Whether a seed cuts dim `dim` of a weight, or the dim that it becomes in a weight computed from this one (the
   /// kernel of a convolution, reshaped for its product). A cut over data of the same dim would be moved for each use.
@@ -50,7 +51,7 @@ struct ZeroAnnotator {
     RankedTensorType type = nn::tensorType(parameter);
     ArrayRef<int64_t> shape = type.getShape();
     int64_t ranks = ranksOf(axes);
-    bool isSmall = type.getNumElements() * elementBytes(type.getElementType()) < cost::Machine().bytesOfLatency();
+    bool isSmall = type.getNumElements() * elementBytes(type.getElementType()) < prices.bytesOfLatency;
     if (shape.size() < 2 && (isSmall || mesh.sizeOf(dist::AxisRole::Tensor) > 1))
       return std::nullopt;
     for (size_t dim = 0; dim < shape.size(); ++dim)
@@ -156,7 +157,7 @@ struct AnnotateZero : impl::AnnotateZeroBase<AnnotateZero> {
                                           << "add --dp=N, or leave it out";
       return;
     }
-    ZeroAnnotator{function, mesh, level, axes, {}, {}, nn::findDependences(function)}.run();
+    ZeroAnnotator{function, mesh, level, axes, {}, {}, nn::findDependences(function), pricesOf(function)}.run();
   }
 };
 } // namespace

@@ -4,7 +4,6 @@
 
 #include "compiler/ElementType.h"
 #include "compiler/StepPart.h"
-#include "runtime/cost/Machine.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -37,22 +36,21 @@ llvm::SetVector<Operation *> columnsBefore(DimTrace &trace, const WeightMatmul &
 }
 
 /// Whether a cut saves more than the gathers of the states that products read; both in bytes of memory traffic.
-bool paysOff(ArrayRef<WeightMatmul> steps, int64_t degree) {
-  const cost::Machine machine;
+bool paysOff(ArrayRef<WeightMatmul> steps, int64_t degree, const Prices &prices) {
   int64_t work = 0, gathers = 0;
   llvm::DenseSet<Value> states;
   for (const WeightMatmul &product : steps) {
     Value state = product.op->getOperand(product.activation);
     work += std::max(bytesOf(product.op->getOperand(product.weight)),
-                     int64_t(cast<CostOpInterface>(product.op).getFlops()) / int64_t(machine.operationsPerByte()));
+                     int64_t(cast<CostOpInterface>(product.op).getFlops()) / int64_t(prices.operationsPerByte));
     if (states.insert(state).second)
-      gathers += machine.bytesOfLatency() + bytesOf(state);
+      gathers += prices.bytesOfLatency + bytesOf(state);
   }
   return work - work / degree > gathers;
 }
 
 /// The layer of `steps`, if it is recurrent.
-std::optional<Recurrence> findRecurrence(DimTrace &trace, ArrayRef<WeightMatmul> steps, int64_t degree) {
+std::optional<Recurrence> findRecurrence(DimTrace &trace, ArrayRef<WeightMatmul> steps, int64_t degree, const Prices &prices) {
   constexpr size_t mostAsked = 8; // a step has up to four products, and the second follows from the first
   llvm::DenseSet<Operation *> own;
   for (const WeightMatmul &product : steps)
@@ -82,13 +80,13 @@ std::optional<Recurrence> findRecurrence(DimTrace &trace, ArrayRef<WeightMatmul>
     if (product.resultN && !found.contains(product.op))
       if (auto piece = pieces.find(columnsOf(product)); piece != pieces.end())
         layer.products.push_back({product, piece->second});
-  layer.pays = paysOff(steps, degree);
+  layer.pays = paysOff(steps, degree, prices);
   return layer;
 }
 
 } // namespace
 
-std::vector<Recurrence> findRecurrences(func::FuncOp function, OpFacts &facts, int64_t degree) {
+std::vector<Recurrence> findRecurrences(func::FuncOp function, OpFacts &facts, int64_t degree, const Prices &prices) {
   llvm::MapVector<Operation *, SmallVector<WeightMatmul>> byWeight;
   for (Operation &op : function.getBody().front())
     if (stepPartOf(op.getLoc()) == StepPart::Forward)
@@ -100,7 +98,7 @@ std::vector<Recurrence> findRecurrences(func::FuncOp function, OpFacts &facts, i
   for (auto &[parameter, steps] : byWeight)
     if (steps.size() > 1) {
       DimTrace trace(facts, noSums); // each layer takes its own columns
-      if (std::optional<Recurrence> layer = findRecurrence(trace, steps, degree))
+      if (std::optional<Recurrence> layer = findRecurrence(trace, steps, degree, prices))
         layers.push_back(std::move(*layer));
     }
   return layers;

@@ -2,6 +2,7 @@
 // rows fits. Its weights are cut by the columns of their gates, and each step gathers the state, or they stay whole.
 #pragma once
 
+#include "compiler/ModuleMachine.h"
 #include "passes/Annotate/DimTrace.h"
 
 namespace hpc {
@@ -12,6 +13,6 @@ struct Recurrence {
 };
 
 /// The recurrent layers of a program, cut over `degree` ranks.
-std::vector<Recurrence> findRecurrences(func::FuncOp function, OpFacts &facts, int64_t degree);
+std::vector<Recurrence> findRecurrences(func::FuncOp function, OpFacts &facts, int64_t degree, const Prices &prices);
 
 } // namespace hpc

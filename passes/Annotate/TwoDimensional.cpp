@@ -14,8 +14,8 @@
 
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "compiler/ElementType.h"
+#include "compiler/ModuleMachine.h"
 #include "compiler/StepPart.h"
-#include "runtime/cost/Machine.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -32,7 +32,9 @@ struct TwoDimensional {
   llvm::DenseSet<Operation *> rows;                           ///< composites whose row stays in parts over y
   std::vector<LayoutSeed> seeds;
 
-  explicit TwoDimensional(const LayoutProgram &program) : program(program), function(program.function) {}
+  const Prices prices;
+
+  explicit TwoDimensional(const LayoutProgram &program) : program(program), function(program.function), prices(pricesOf(function)) {}
 
   static Piece allOf(Value value, unsigned dim) { return {1, nn::shapeOf(value)[dim]}; }
 
@@ -189,7 +191,7 @@ struct TwoDimensional {
       Value value = parameter.getResult();
       RankedTensorType type = nn::tensorType(value);
       if (program.storageAxes.empty() || seeded.contains(value) || !isa<FloatType>(type.getElementType()) || type.getRank() == 0 ||
-          type.getNumElements() * elementBytes(type) < cost::Machine().bytesOfLatency())
+          type.getNumElements() * elementBytes(type) < prices.bytesOfLatency)
         continue;
       std::optional<Piece> piece = type.getRank() == 1 && !program.axes.empty() ? pieceOfVector(value) : std::nullopt;
       std::vector<std::string> axes = program.axes;

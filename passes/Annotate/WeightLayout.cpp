@@ -6,7 +6,6 @@
 
 #include "compiler/Dialect/NN/SumTree.h"
 #include "compiler/ElementType.h"
-#include "runtime/cost/Machine.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -299,13 +298,13 @@ int64_t sizeInBytes(Value value) {
 }
 
 /// Bytes that the all-reduces of a layout move, there and back.
-int64_t costOf(const WeightLayout &layout) {
+int64_t costOf(const WeightLayout &layout, const Prices &prices) {
   int64_t cost = 0;
   llvm::DenseSet<Operation *> counted;
   for (const WeightCut &cut : layout.cuts) {
     Value result = cut.product.op->getResult(0);
     if (cut.isRow && !joinsSum(result, counted))
-      cost += 2 * sizeInBytes(result) + cost::Machine().bytesOfLatency();
+      cost += 2 * sizeInBytes(result) + prices.bytesOfLatency;
     if (cut.isRow)
       counted.insert_range(nn::sumsOf(result));
   }
@@ -360,9 +359,10 @@ WeightLayout chooseLayout(func::FuncOp function, const nn::Dependences &dependen
   for (Operation &op : function.getBody().front())
     if (const std::optional<WeightMatmul> &product = facts.of(&op).product)
       products.push_back(*product);
+  const Prices prices = pricesOf(function);
   llvm::DenseSet<Operation *> kept, tried;
   // A layer for which the user has rules is not treated as recurrent here.
-  std::vector<Recurrence> recurrences = findRecurrences(function, facts, degree);
+  std::vector<Recurrence> recurrences = findRecurrences(function, facts, degree, prices);
   llvm::erase_if(recurrences, [&](const Recurrence &layer) {
     return !llvm::all_of(layer.products, [&](auto &product) { return mayCut({product.first, product.second, false}); });
   });
@@ -377,7 +377,7 @@ WeightLayout chooseLayout(func::FuncOp function, const nn::Dependences &dependen
   // A layout that sends less may leave a tenth of the work whole for it: a convolution on few channels, not the model.
   auto isBetter = [&](const WeightLayout &other) {
     Work work = wholeWork(other);
-    return costOf(other) + cost::Machine().bytesOfLatency() / 2 < costOf(best) && work.flops <= whole.flops + all.flops / 10 &&
+    return costOf(other, prices) + prices.bytesOfLatency / 2 < costOf(best, prices) && work.flops <= whole.flops + all.flops / 10 &&
            work.bytes <= whole.bytes + all.bytes / 10;
   };
   // Channels that many products read (a residual stream without norms) may be cut or whole, and a product that could

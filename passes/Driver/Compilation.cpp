@@ -21,6 +21,7 @@
 #include "passes/Place/Place.h"
 #include "passes/Schedule/EvaluationEntry.h"
 #include "passes/Schedule/Schedule.h"
+#include "runtime/base/ByteSize.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanStructure.h"
 #include "runtime/plan/StepPorts.h"
@@ -289,6 +290,21 @@ std::string Compilation::compared() {
 
 // ---- the plan -----------------------------------------------------------------------------------
 
+/// A plan without --memory may take more than the machine has.
+static std::string tooLargeForMachine(const Lowered &lowered, const plan::PlanFacts &facts, const Options &options) {
+  if (options.memory != 0 || options.machine.empty())
+    return "";
+  const cost::Machine machine = machineOf(options);
+  const int64_t ranks = lowered.plan.ranksPerStage();
+  for (size_t stage = 0; stage < facts.memory.size(); ++stage) {
+    const int64_t needed = facts.memory[stage].total(), there = machine.memoryOf(int64_t(stage) * ranks, ranks);
+    if (there && needed > there)
+      return "a rank of stage " + std::to_string(stage) + " needs " + byteSizeText(needed) + ", and " + machine.name + " has " + byteSizeText(there) + "; --memory=" +
+             std::to_string(there) + " names layouts that fit";
+  }
+  return "";
+}
+
 Status Compilation::makePlan() {
   LowerOptions lowerOptions;
   // A file of --dump-phases still knows the model that it stems from.
@@ -312,6 +328,8 @@ Status Compilation::makePlan() {
                          "the plan that was made fails its own check: " + analysed.status().message());
   facts = std::move(*analysed);
   comparison = compared();
+  if (std::string text = tooLargeForMachine(*lowered, facts, request.options); !text.empty())
+    mlir::emitRemark((*module)->getLoc()) << text;
   for (const std::string &text : unequal)
     mlir::emitRemark((*module)->getLoc()) << text;
   return Status::success();

@@ -2,9 +2,19 @@
 #include "passes/Driver/RequestDegrees.h"
 
 #include "passes/Annotate/LayoutStrategy.h"
+#include "runtime/base/CountText.h"
 #include "runtime/plan/PlanStructure.h"
 
 namespace hpc {
+
+Status checkRanksOfMachine(const Options &options, int64_t ranks) {
+  const cost::Machine machine = machineOf(options);
+  if (machine.ranks() == 0 || ranks <= machine.ranks())
+    return Status::success();
+  return Status::error(ErrorKind::Usage, "a plan of " + std::to_string(ranks) + " ranks is more than --machine has: " + machine.name + " is " +
+                                             countText(machine.hosts, "host") + " of " + countText(machine.ranksPerHost, "rank") +
+                                             "; use at most " + std::to_string(machine.ranks()) + ", or a machine with more hosts");
+}
 
 Status takeDegrees(CompileRequest &request, const std::optional<SpecFile> &spec) {
   dist::GivenSizes sizes = spec ? spec->sidecar.mesh : dist::GivenSizes();
@@ -14,6 +24,7 @@ Status takeDegrees(CompileRequest &request, const std::optional<SpecFile> &spec)
   Expected<dist::Mesh> degrees = dist::resolveDegrees(request.degrees, request.devices, sizes, plan::maxRanks);
   HPC_RETURN_IF_ERROR(degrees.status());
   request.options.degrees = *degrees;
+  HPC_RETURN_IF_ERROR(checkRanksOfMachine(request.options, dist::ranksOf(*degrees)));
   if (!layout->empty() && !request.givesLayout) {
     const bool isOfFile = degrees->sizeOf(dist::AxisRole::Tensor) == dist::degreesOf(sizes).sizeOf(dist::AxisRole::Tensor);
     const bool sp = request.options.sp;

@@ -7,6 +7,9 @@
 namespace hpc {
 
 /// Fills in the degrees and the layout of `request.options`. Errors (usage): those of dist::resolveDegrees and of passes/Annotate/LayoutStrategy.h.
+/// Errors (usage): the machine of the options has fewer ranks.
+Status checkRanksOfMachine(const Options &options, int64_t ranks);
+
 Status takeDegrees(CompileRequest &request, const std::optional<SpecFile> &spec);
 
 } // namespace hpc

@@ -10,7 +10,6 @@
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
 #include "passes/Schedule/Schedule.h"
-#include "runtime/cost/Machine.h"
 #include "runtime/cost/Predict.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -51,7 +50,7 @@ static double costOf(const plan::PlanFacts &facts, const plan::Plan &plan, const
     for (const plan::TrafficFacts &each : *traffic)
       sent += double(each.bytes) * double(each.runs) / double(plan.stages.size());
   double bubble = double(options.stages() - 1) / double(options.ppChunks * options.microBatches());
-  return (flops + cost::Machine().operationsPerByteSent() * sent) * (1 + bubble) * double(plan.ranksPerStage()) * double(plan.stages.size());
+  return (flops + pricesOf(options).operationsPerByteSent * sent) * (1 + bubble) * double(plan.ranksPerStage()) * double(plan.stages.size());
 }
 
 /// The rest of the way of a program that has been through phase recompute, where it is part of it.
@@ -74,7 +73,7 @@ static Expected<Trial> tryRecomputed(ModuleOp module, const Options &options) {
   trial.cost = costOf(facts, lowered->plan, options);
   trial.summary = plan::summarize(lowered->plan, facts);
   trial.fits = std::move(fits);
-  Expected<cost::Prediction> step = cost::predict(lowered->plan, cost::Machine());
+  Expected<cost::Prediction> step = cost::predict(lowered->plan, machineOf(options));
   HPC_RETURN_IF_ERROR(step.status());
   trial.seconds = step->seconds;
   trial.costs = cost::stageCosts(lowered->plan, cost::Machine());

@@ -4,8 +4,8 @@
 #include "compiler/Dialect/NN/Dependence.h"
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/ElementType.h"
+#include "compiler/ModuleMachine.h"
 #include "passes/Propagate/Propagation.h"
-#include "runtime/cost/Machine.h"
 
 namespace hpc {
 
@@ -23,13 +23,13 @@ struct Cost {
     return *this;
   }
   /// With the latency of each collective: one all-reduce is cheaper than a reduce-scatter and a later all-gather.
-  int64_t total() const { return bytes + collectives * cost::Machine().bytesOfLatency(); }
+  int64_t total(const Prices &prices) const { return bytes + collectives * prices.bytesOfLatency; }
 };
 } // namespace
 
 class ConflictCosts {
 public:
-  ConflictCosts(Propagation &propagation) : propagation(propagation), mesh(propagation.mesh) {
+  ConflictCosts(Propagation &propagation) : propagation(propagation), mesh(propagation.mesh), prices(pricesOf(propagation.function)) {
     for (OpState &state : propagation.ops)
       updateWants(state);
   }
@@ -124,7 +124,7 @@ private:
       propagation.choosePassing(propagation.ops[member]);
       updateWants(propagation.ops[member]);
     }
-    if (costAround(members).total() < before.total())
+    if (costAround(members).total(prices) < before.total(prices))
       return true;
     for (auto [member, sharding] : llvm::zip(members, kept)) {
       propagation.ops[member].sharding = sharding;
@@ -246,6 +246,7 @@ private:
 
   Propagation &propagation;
   const Mesh &mesh;
+  const Prices prices;
   std::map<std::string, Cost> moves;
   std::map<std::string, int> numbers;               ///< of wanted shardings, by text
   std::vector<Sharding> shardings;                  ///< by number

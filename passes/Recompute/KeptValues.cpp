@@ -9,7 +9,6 @@
 #include "compiler/Interfaces/Structure.h"
 #include "compiler/Providers.h"
 #include "passes/Recompute/MinimumCut.h"
-#include "runtime/cost/Machine.h"
 
 #include <cmath>
 #include <set>
@@ -29,18 +28,18 @@ static bool isOfWindows(Operation *op) {
 }
 static bool showsOperand(Operation *op) { return isBufferAlias(op) || isOfWindows(op); }
 
-double repetitionCost(Operation *op) {
+double repetitionCost(Operation *op, const Prices &prices) {
   if (showsOperand(op))
     return 0;
   double moved = 0;
   for (Value value : op->getResults())
     moved += double(bytesOf(value));
   if (crossesRanks(op))
-    return moved * cost::Machine().operationsPerByteSent();
+    return moved * prices.operationsPerByteSent;
   for (Value value : op->getOperands())
     moved += double(bytesOf(value));
   auto cost = dyn_cast<CostOpInterface>(op);
-  return moved * cost::Machine().operationsPerByte() + (cost ? double(cost.getFlops()) : 0);
+  return moved * prices.operationsPerByte + (cost ? double(cost.getFlops()) : 0);
 }
 
 // ---- what a policy lets be computed again -------------------------------------------------------
@@ -117,7 +116,7 @@ static int64_t capacityOf(double cost) {
   return int64_t(std::llround(std::min(cost, double(MinimumCut::unlimited / 1024))));
 }
 
-KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy,
+KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy, const Prices &prices,
                       llvm::function_ref<double(int64_t)> priceOfBlock) {
   Repeatable isRepeatable(part, policy);
   llvm::DenseMap<Operation *, size_t> nodeOfOp;
@@ -143,7 +142,7 @@ KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy,
     bool isFree = part.slots == 1 && block >= 0 && block == part.lastBlock;
     double price = policy == RecomputePolicy::Auto ? priceOfBlock(block) : highestPrice;
     cut.addEdge(source, node->second,
-                !isRepeatable(op) ? MinimumCut::unlimited : isGather ? 0 : capacityOf(repetitionCost(op)));
+                !isRepeatable(op) ? MinimumCut::unlimited : isGather ? 0 : capacityOf(repetitionCost(op, prices)));
     for (Value result : op->getResults()) {
       double bytes = isFree ? 0 : double(bytesOf(result) * part.slots);
       cut.addEdge(node->second, nodeOfValue[result],
@@ -165,7 +164,7 @@ KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy,
       continue;
     if (isAgain[node->second]) {
       kept.again.insert(op);
-      kept.cost += part.gathers.contains(op) ? 0 : repetitionCost(op); // gathered weights are never kept
+      kept.cost += part.gathers.contains(op) ? 0 : repetitionCost(op, prices); // gathered weights are never kept
       continue;
     }
     for (Value result : op->getResults())
@@ -184,11 +183,11 @@ struct Choice {
 };
 } // namespace
 
-SmallVector<KeptValues> chooseWithin(ArrayRef<const ForwardPart *> parts, int64_t budget) {
+SmallVector<KeptValues> chooseWithin(ArrayRef<const ForwardPart *> parts, int64_t budget, const Prices &prices) {
   auto choose = [&](llvm::function_ref<double(int64_t)> price) {
     Choice choice;
     for (const ForwardPart *part : parts) {
-      choice.parts.push_back(chooseKept(*part, RecomputePolicy::Auto, price));
+      choice.parts.push_back(chooseKept(*part, RecomputePolicy::Auto, prices, price));
       choice.bytes += choice.parts.back().bytes;
     }
     return choice;

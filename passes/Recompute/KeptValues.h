@@ -6,6 +6,7 @@
 // choice, and backward may keep values that it does not read itself.
 #pragma once
 
+#include "compiler/ModuleMachine.h"
 #include "passes/Recompute/ForwardPart.h"
 
 namespace hpc {
@@ -20,19 +21,19 @@ struct KeptValues {
 
 /// The cost of an op's repetition in operations: its arithmetic, and what a device could compute while it moves the
 /// op's operands and results through its memory, or over a network.
-double repetitionCost(Operation *op);
+double repetitionCost(Operation *op, const Prices &prices);
 
 /// A price of a byte, in operations, above which nothing that may be computed again is kept.
 constexpr double highestPrice = double(1 << 20);
 
 /// The best choice for a part where a kept byte costs `priceOfBlock(block)`; values of no block have block -1. Policies
 /// other than Auto pay `highestPrice` for values that they may compute again.
-KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy,
+KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy, const Prices &prices,
                       llvm::function_ref<double(int64_t block)> priceOfBlock);
 
 /// Auto: the cheapest choice for the parts of one stage that keeps no more than `budget` bytes: a price for all blocks,
 /// and a lower one for the last blocks, whose values wait the shortest. Where no choice fits, the one that keeps the
 /// least.
-SmallVector<KeptValues> chooseWithin(ArrayRef<const ForwardPart *> parts, int64_t budget);
+SmallVector<KeptValues> chooseWithin(ArrayRef<const ForwardPart *> parts, int64_t budget, const Prices &prices);
 
 } // namespace hpc

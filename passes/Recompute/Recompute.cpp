@@ -201,6 +201,7 @@ struct RecomputePass : impl::RecomputeBase<RecomputePass> {
 
   /// The values to keep of each part, in order; parts of one stage share its budget.
   SmallVector<KeptValues> choose(ArrayRef<ForwardPart> parts, RecomputePolicy policy) {
+    const Prices prices = pricesOf(getOperation());
     SmallVector<KeptValues> choices(parts.size());
     std::map<int64_t, SmallVector<size_t>> byStage;
     for (auto [index, part] : llvm::enumerate(parts))
@@ -212,10 +213,10 @@ struct RecomputePass : impl::RecomputeBase<RecomputePass> {
       int64_t budget = size_t(stage) < budgets.size() ? budgets[size_t(stage)] : std::numeric_limits<int64_t>::max();
       SmallVector<KeptValues> chosen;
       if (policy == RecomputePolicy::Auto)
-        chosen = chooseWithin(ofStage, budget);
+        chosen = chooseWithin(ofStage, budget, prices);
       else
         for (const ForwardPart *part : ofStage)
-          chosen.push_back(chooseKept(*part, policy, [](int64_t) { return highestPrice; }));
+          chosen.push_back(chooseKept(*part, policy, prices, [](int64_t) { return highestPrice; }));
       for (auto [index, kept] : llvm::zip(indices, chosen))
         choices[index] = std::move(kept);
     }

@@ -56,7 +56,7 @@ private:
   const Question &question;
   MLIRContext &context;
   DiagnosticPrinter &diagnostics;
-  cost::Machine machine;
+  const cost::Machine machine = machineOf(question.request.options);
   Space space;
   Programs programs;
   Work work;

@@ -5,6 +5,19 @@
 
 namespace hpc::cost {
 
+int64_t Machine::memoryOf(int64_t first, int64_t count) const {
+  int64_t least = 0;
+  for (int64_t rank = first; rank < first + count; ++rank) {
+    int64_t own = memory;
+    for (const HostDifference &each : differences)
+      if (each.memory && each.firstRank <= rank && rank < each.firstRank + each.ranks)
+        own = each.memory;
+    if (own && (!least || own < least))
+      least = own;
+  }
+  return least;
+}
+
 const ProductSpeed &Machine::speedOf(DType type) const {
   auto found = std::find_if(products.begin(), products.end(), [&](const ProductSpeed &each) { return each.type == type; });
   return found == products.end() ? products.front() : *found;
@@ -33,6 +46,14 @@ const Link &Machine::linkOf(int64_t first, int64_t span) const {
     if (link.ranks == 0 || first / link.ranks == (first + span - 1) / link.ranks)
       return link;
   return links.back();
+}
+
+int64_t Machine::bytesOfLatency() const {
+  const Link &link = links.front();
+  double shortest = link.start + link.latency;
+  for (const Protocol &other : link.others)
+    shortest = std::min(shortest, other.start + other.latency);
+  return int64_t(shortest * link.bytesPerSecond + 0.5);
 }
 
 } // namespace hpc::cost

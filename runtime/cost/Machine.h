@@ -69,6 +69,8 @@ struct Machine {
 
   /// 0: as many as are wanted.
   int64_t ranks() const { return hosts * ranksPerHost; }
+  /// Of the rank that has the least among first..first + count - 1; 0: unlimited.
+  int64_t memoryOf(int64_t first, int64_t count) const;
   const ProductSpeed &speedOf(DType type) const;
   /// Seconds of a product, launch and memory apart.
   double productSeconds(DType type, double m, double n, double k) const;
@@ -77,11 +79,11 @@ struct Machine {
 
   // Ratios, by which heuristics weigh; sending is over the innermost link.
   double flops(DType type = DType::F32) const { return speedOf(type).flops; }
-  /// Operations that take as long as a byte of memory, or as one that is sent.
-  double operationsPerByte() const { return flops() / bytesPerSecond; }
-  double operationsPerByteSent() const { return flops() / links.front().bytesPerSecond; }
-  /// Bytes that take as long to send as a collective takes to start.
-  int64_t bytesOfLatency() const { return int64_t(links.front().latency * links.front().bytesPerSecond + 0.5); }
+  /// Operations of products that take as long as a byte of memory, or as one that is sent.
+  double operationsPerByte(DType type = DType::F32) const { return flops(type) / bytesPerSecond; }
+  double operationsPerByteSent(DType type = DType::F32) const { return flops(type) / links.front().bytesPerSecond; }
+  /// Bytes that take as long to send as the start and first step of a collective, by the protocol where these are shortest.
+  int64_t bytesOfLatency() const;
 };
 
 } // namespace hpc::cost

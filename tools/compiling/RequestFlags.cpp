@@ -3,6 +3,7 @@
 
 #include "runtime/base/ByteSize.h"
 #include "runtime/base/NumberText.h"
+#include "runtime/cost/MachineFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -114,6 +115,7 @@ Status readRequest(const Arguments &arguments, bool trains, CompileRequest &requ
   options.ppSchedule = arguments.text("pp-schedule");
   for (auto [flag, why] : {std::pair("onnx-configuration", "names none; leave it out for the model's first"),
                            {"pp-schedule", "names none; leave it out for what fits"},
+                           {"machine", "names none; leave it out, or give a name or a file"},
                            {"kernel-cache", "names no folder; leave it out for that of HPC_KERNEL_CACHE, or to keep nothing"}})
     if (arguments.has(flag) && arguments.text(flag).empty())
       return usage(Twine("--") + flag + "= " + why);
@@ -133,6 +135,12 @@ Status readRequest(const Arguments &arguments, bool trains, CompileRequest &requ
     if (!bytes.ok())
       return bytes.status().at("--memory=" + arguments.text("memory"));
     options.memory = *bytes;
+  }
+  if (arguments.has("machine")) {
+    Expected<cost::Machine> machine = cost::readMachine(arguments.text("machine"));
+    if (!machine.ok())
+      return machine.status().at("--machine");
+    options.machine = cost::machineText(*machine);
   }
   if (options.recompute == "auto" && options.memory == 0)
     return usage("--recompute=auto computes again what --memory has no room for; add --memory=SIZE, as in "

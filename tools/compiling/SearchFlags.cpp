@@ -11,6 +11,9 @@ Expected<search::Question> readQuestion(const Arguments &arguments, const Compil
     return Status::error(ErrorKind::Usage, flag + " chooses a plan for some number of ranks, and none is given; add --devices=8 or what you have");
   search::Question question;
   question.request = request;
+  Options &options = question.request.options;
+  if (options.memory == 0)
+    options.memory = machineOf(options).memoryOf(0, *request.devices);
   for (const Flag *given : arguments.given())
     question.decided.insert(given->name);
   if (std::optional<int64_t> listed = arguments.whole("rank-layouts"))

@@ -3,6 +3,7 @@
 
 #include "compiler/Dialect/Dist/MeshDegrees.h"
 #include "runtime/base/Nearest.h"
+#include "runtime/cost/MachineFile.h"
 #include "runtime/plan/PlanStructure.h"
 #include "runtime/train/RunState.h"
 
@@ -111,6 +112,8 @@ static std::vector<Flag> makeTable() {
        "inference, gpipe, 1f1b, interleaved, zb-h1 or ./FILE.txt (default: 1f1b in training)", group::layout, HpcOpt | HpcTrain, "schedule"},
       {"batch-dim", text("NAME"), "The inputs' batch dim (default: batch, else batch*, else dim 0)", group::layout, HpcOpt | HpcTrain},
       {"memory", text("SIZE"), "Memory limit of a rank on its device, as 24GiB (default: no limit)", group::layout, HpcOpt | HpcTrain},
+      {"machine", file("NAME|FILE").offers(cost::shippedMachines()),
+       "Machine whose speed, memory and links decide: a100-40g, a100-80g, h100, h200, v100-32g, or a file (default: the ratios of docs/heuristics.md)", group::layout, HpcOpt | HpcTrain},
       {"explain", oneOf({"json", "layouts"}).optional(), "Tables of collectives with their causes, memory, schedule, other layouts; =layouts also of a large model, =json for programs", group::report, HpcOpt | HpcTrain},
       {"json", onOff(), "The table of --rank-layouts as JSON", group::report, HpcOpt},
       {"verify", file("INPUTS.npz").optional(), "Runs the model and the plan, and compares (default: on made-up inputs)", group::report, HpcOpt | HpcTrain},
