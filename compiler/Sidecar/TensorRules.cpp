@@ -44,6 +44,15 @@ struct TensorNames {
 };
 } // namespace
 
+llvm::DenseMap<Value, std::string> tensorNames(func::FuncOp function) {
+  TensorNames tensors(function);
+  llvm::DenseMap<Value, std::string> first;
+  for (auto &[value, names] : tensors.names)
+    if (!names.empty())
+      first[value] = names.front();
+  return first;
+}
+
 void noteTensors(ModuleOp module, const Sidecar &sidecar) {
   auto function = module.lookupSymbol<func::FuncOp>("main");
   if (!function || sidecar.tensors.empty())

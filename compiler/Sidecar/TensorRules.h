@@ -10,6 +10,9 @@ namespace hpc {
 /// attribute `hpc.sidecar_tensors`. Dims of rules are dims of these shapes, whatever raise makes of them.
 void noteTensors(ModuleOp module, const Sidecar &sidecar);
 
+/// The name by which a rule names each value that one can name.
+llvm::DenseMap<Value, std::string> tensorNames(func::FuncOp function);
+
 struct TensorDecision {
   Value value;
   const TensorRule *rule = nullptr; ///< of the sidecar that was asked

@@ -1,0 +1,241 @@
+// Kernels beside products are taken to be fused: each writes its results once, and what it reads is there already.
+#include "passes/Search/LayoutCosts.h"
+
+#include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Dialect/NN/NN.h"
+#include "compiler/ElementType.h"
+#include "compiler/Interfaces/Cost.h"
+#include "compiler/Interfaces/Structure.h"
+#include "passes/Search/LayoutProblem.h"
+
+namespace hpc::search {
+
+using namespace dist;
+
+LayoutCosts::LayoutCosts(Mesh mesh, cost::Machine machine) : axes(std::move(mesh)), machine(std::move(machine)) {
+  for (const Mesh::Axis &axis : axes.axes)
+    if (axis.role != AxisRole::Time && axis.role != AxisRole::Pipeline)
+      ranks.push_back({axis.name, axis.size});
+}
+
+LayoutCosts::Number LayoutCosts::number(const Sharding &sharding) {
+  auto [entry, isNew] = numbers.try_emplace(toString(sharding), Number(shardings.size()));
+  if (isNew)
+    shardings.push_back(sharding);
+  return entry->second;
+}
+
+int64_t LayoutCosts::localElements(const Sharding &sharding) const {
+  int64_t elements = 1;
+  for (int64_t size : boxShape(sharding, axes))
+    elements *= size;
+  return elements;
+}
+
+/// Runs in a step of what makes or moves such a value.
+int64_t LayoutCosts::timesOf(const Sharding &sharding) const {
+  return isPerMicroBatch(sharding, axes) ? axes.sizeOf(AxisRole::Time) : 1;
+}
+
+static plan::CollectiveKind kindOf(ReshardStep::Kind kind) {
+  switch (kind) {
+  case ReshardStep::AllReduce:
+    return plan::CollectiveKind::AllReduce;
+  case ReshardStep::ReduceScatter:
+    return plan::CollectiveKind::ReduceScatter;
+  case ReshardStep::AllGather:
+    return plan::CollectiveKind::AllGather;
+  case ReshardStep::AllToAll:
+    return plan::CollectiveKind::AllToAll;
+  default:
+    return plan::CollectiveKind::Permute;
+  }
+}
+
+double LayoutCosts::collectiveSeconds(const LayoutCollective &collective) {
+  auto [entry, isNew] = shapes.try_emplace(collective.axes);
+  if (isNew)
+    entry->second = cost::shapeOf(machine, ranks, collective.axes);
+  return double(collective.times) * cost::collectiveSeconds(machine, entry->second, kindOf(collective.kind), double(collective.bytes));
+}
+
+static bool isSent(const ReshardStep &step) { return step.kind != ReshardStep::Slice && step.kind != ReshardStep::Accumulate; }
+
+const LayoutCosts::Move &LayoutCosts::move(Number from, Number to, int64_t elementBytes) {
+  auto [entry, isNew] = moves.try_emplace({from, to, elementBytes});
+  Move &move = entry->second;
+  if (!isNew || from == to)
+    return move;
+  Expected<std::vector<ReshardStep>> steps = planReshard(sharding(from), sharding(to), axes);
+  bool crossesTime = steps.ok() && llvm::any_of(*steps, [&](const ReshardStep &step) {
+                       return isSent(step) && !axesWithRole(step.axes, axes, AxisRole::Time).empty();
+                     });
+  if (!steps.ok() || crossesTime) {
+    move.seconds = impossible;
+    move.isFree = false;
+    return move;
+  }
+  for (const ReshardStep &step : *steps) {
+    if (!isSent(step))
+      continue;
+    move.isFree = false;
+    const bool isAfter = step.kind == ReshardStep::AllGather || step.kind == ReshardStep::Permute;
+    move.collectives.push_back(
+        {step.kind, step.axes, localElements(isAfter ? step.after : step.before) * elementBytes, timesOf(step.before)});
+    move.seconds += collectiveSeconds(move.collectives.back());
+  }
+  return move;
+}
+
+std::vector<const LayoutCosts::Move *> LayoutCosts::movesOf(Number has, const std::vector<Number> &forms, int64_t elementBytes) {
+  std::vector<const Move *> all;
+  for (Number form : forms) {
+    const Move &direct = move(has, form, elementBytes);
+    if (direct.isFree)
+      continue;
+    bool isSlice = llvm::any_of(forms, [&](Number other) {
+      return other != form && !move(has, other, elementBytes).isFree && move(other, form, elementBytes).isFree;
+    });
+    if (!isSlice)
+      all.push_back(&direct);
+  }
+  return all;
+}
+
+double LayoutCosts::makeAll(Number has, const std::vector<Number> &forms, int64_t elementBytes) {
+  double seconds = 0;
+  for (const Move *each : movesOf(has, forms, elementBytes))
+    seconds += each->seconds;
+  return seconds;
+}
+
+/// Operations of the local part of all.
+static double localShare(const OpSharding &sharding, const Mesh &mesh) {
+  double share = 1;
+  for (auto [factor, cut] : llvm::zip_equal(sharding.rule.factors, sharding.factors))
+    if (factor.size > 1)
+      share *= double(boxSize(cut, mesh)) / double(factor.size);
+  return share;
+}
+
+static bool hasFactor(ArrayRef<ShardingRule::DimFactors> dims, int factor) {
+  return llvm::any_of(dims, [&](const ShardingRule::DimFactors &dim) { return llvm::is_contained(dim, factor); });
+}
+
+double LayoutCosts::compute(Operation *op, const OpSharding &sharding) {
+  std::optional<Access> access = accessOf(op);
+  if (!access || *access == Access::Alias || *access == Access::Source)
+    return 0;
+  double written = 0, read = 0;
+  int64_t times = 1;
+  for (OpResult result : op->getResults()) {
+    Sharding has = sharding.result(result.getResultNumber(), axes);
+    written += double(localElements(has) * elementBytes(nn::tensorType(result).getElementType()));
+    times = std::max(times, timesOf(has));
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    Sharding wanted = sharding.operand(operand.getOperandNumber(), axes);
+    read += double(localElements(wanted) * elementBytes(nn::tensorType(operand.get()).getElementType()));
+    times = std::max(times, timesOf(wanted));
+  }
+  double seconds = written / machine.bytesPerSecond;
+  if (auto costed = dyn_cast<CostOpInterface>(op); costed && effortOf(op) == Effort::Product) {
+    double flops = double(costed.getFlops()) * localShare(sharding, axes), n = 1, k = 1;
+    for (auto [number, cut] : llvm::enumerate(sharding.factors)) {
+      bool isResult = llvm::any_of(sharding.rule.results, [factor = int(number)](auto &dims) { return hasFactor(dims, factor); });
+      if (!isResult)
+        k *= double(boxSize(cut, axes));
+      else if (!hasFactor(sharding.rule.operands.front(), int(number)))
+        n *= double(boxSize(cut, axes));
+    }
+    DType type = dtypeOf(nn::tensorType(op->getOperand(0)).getElementType());
+    seconds = std::max(machine.productSeconds(type, flops / (2 * n * k), n, k), (read + written) / machine.bytesPerSecond);
+  }
+  return double(times) * seconds;
+}
+
+// ---- inside of composites -----------------------------------------------------------------------
+
+const LayoutCosts::Move &LayoutCosts::inside(Operation *op, const OpSharding &sharding) {
+  static const Move nothing;
+  bool isCutInside = isa<CompositeOpInterface>(op) && llvm::any_of(llvm::zip_equal(sharding.rule.factors, sharding.factors), [](auto pair) {
+                       return std::get<0>(pair).isInternal && isCut(std::get<1>(pair));
+                     });
+  if (!isCutInside)
+    return nothing;
+  std::string key;
+  llvm::raw_string_ostream(key) << op->getName() << op->getPropertiesAsAttribute() << sharding.rule.text;
+  for (const DimSharding &cut : sharding.factors)
+    key += toString(cut);
+  for (Value operand : op->getOperands())
+    key += toString(replicated(nn::shapeOf(operand).vec())) + (nn::tensorType(operand).getElementType().isF32() ? "" : "narrow");
+  auto [entry, isNew] = insides.try_emplace(key);
+  if (!isNew)
+    return entry->second;
+  // The definition, with the shardings that follow from its operands; what each op wants of its operands is moved.
+  MLIRContext *context = op->getContext();
+  OwningOpRef<ModuleOp> scratch = ModuleOp::create(op->getLoc());
+  OpBuilder builder(context);
+  builder.setInsertionPointToStart(scratch->getBody());
+  auto function = func::FuncOp::create(builder, op->getLoc(), "definition",
+                                       FunctionType::get(context, SmallVector<Type>(op->getOperandTypes()), {}));
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  IRMapping mapping;
+  for (auto [operand, argument] : llvm::zip_equal(op->getOperands(), body->getArguments()))
+    mapping.map(operand, argument);
+  Operation *copy = builder.clone(*op, mapping);
+  llvm::DenseMap<Value, Sharding> has;
+  for (OpOperand &operand : copy->getOpOperands())
+    has[operand.get()] = sharding.operand(operand.getOperandNumber(), axes);
+  std::map<std::pair<const void *, Number>, bool> made;
+  SmallVector<Operation *> pending = {copy};
+  Move &sum = entry->second;
+  auto decompose = [&](Operation *composite, auto &decompose) -> void {
+    Operation *before = composite->getPrevNode();
+    builder.setInsertionPoint(composite);
+    SmallVector<Value> values = cast<CompositeOpInterface>(composite).decompose(builder);
+    Operation *first = before ? before->getNextNode() : &body->front();
+    SmallVector<Operation *> ops;
+    for (Operation *each = first; each != composite; each = each->getNextNode())
+      ops.push_back(each);
+    auto want = [&](Value value, const Sharding &wanted) {
+      Number from = number(has.lookup(value)), to = number(wanted);
+      if (from == to || !made.insert({{value.getAsOpaquePointer(), to}, true}).second)
+        return;
+      const Move move = this->move(from, to, elementBytes(nn::tensorType(value).getElementType()));
+      sum.seconds += move.seconds;
+      sum.isFree &= move.isFree;
+      sum.collectives.insert(sum.collectives.end(), move.collectives.begin(), move.collectives.end());
+    };
+    for (Operation *each : ops) {
+      auto ruled = dyn_cast<ShardingRuleOpInterface>(each);
+      if (!ruled) {
+        for (Value result : each->getResults())
+          has[result] = replicated(nn::shapeOf(result).vec());
+        continue;
+      }
+      SmallVector<Sharding> operands;
+      for (Value operand : each->getOperands())
+        operands.push_back(has.lookup(operand));
+      OpSharding inferred = inferFromOperands(ruled.getShardingRule(), operands, axes);
+      for (OpOperand &operand : each->getOpOperands())
+        want(operand.get(), inferred.operand(operand.getOperandNumber(), axes));
+      bool isCutAgain = isa<CompositeOpInterface>(each) && llvm::any_of(llvm::zip_equal(inferred.rule.factors, inferred.factors), [](auto pair) {
+                          return std::get<0>(pair).isInternal && isCut(std::get<1>(pair));
+                        });
+      for (OpResult result : each->getResults())
+        has[result] = inferred.result(result.getResultNumber(), axes);
+      if (isCutAgain)
+        decompose(each, decompose);
+    }
+    for (auto [result, value] : llvm::zip_equal(composite->getResults(), values)) {
+      Sharding wanted = composite == copy ? sharding.result(result.getResultNumber(), axes) : has.lookup(result);
+      want(value, wanted);
+    }
+  };
+  decompose(copy, decompose);
+  return sum;
+}
+
+} // namespace hpc::search

@@ -1,0 +1,104 @@
+// A program as a layout problem: a variable for each op, for each parameter, state and input, and for each value that several ops read.
+// Axes that are not chosen have cut the program already; the free ones are added to what they left.
+#pragma once
+
+#include "passes/Search/LayoutCosts.h"
+#include "passes/Search/LayoutProblem.h"
+#include "passes/Search/LayoutTies.h"
+
+#include <set>
+
+namespace hpc::search {
+
+class LayoutGraph {
+public:
+  /// `propagated`: a program after phase propagate in which the axes `free` of the mesh of `costs` cut nothing. `fixed`: cuts of parameters by
+  /// free axes that are decided already, by name.
+  LayoutGraph(func::FuncOp propagated, LayoutCosts &costs, std::vector<std::string> free,
+              const std::map<std::string, dist::Sharding> &fixed = {});
+
+  const LayoutProblem &problem() const { return layouts; }
+
+  struct OpChoice {
+    Operation *op;
+    LayoutProblem::Variable variable;
+    std::vector<dist::OpSharding> strategies;
+  };
+  struct SourceChoice {
+    Value value;
+    LayoutProblem::Variable variable;
+    std::vector<dist::Sharding> strategies;
+  };
+  const std::vector<OpChoice> &ops() const { return opChoices; }
+  const std::vector<SourceChoice> &sources() const { return sourceChoices; }
+  /// The collectives of a solution, in program order.
+  std::vector<LayoutCollective> collectives(const std::vector<size_t> &chosen) const;
+
+  /// Sets the forms of all values to those that cost the least, given the strategies of ops and sources.
+  void chooseForms(std::vector<size_t> &chosen) const;
+
+private:
+  /// Who reads a value: an op, or a parameter or state that it is written to.
+  struct Reader {
+    LayoutProblem::Variable variable;
+    std::vector<LayoutCosts::Number> wanted; ///< by strategy
+  };
+  struct Producer {
+    LayoutProblem::Variable variable;
+    std::vector<LayoutCosts::Number> has; ///< by strategy
+  };
+  /// A value that several variables read: it is held in one or two forms.
+  struct Held {
+    Value value;
+    Producer producer;
+    LayoutProblem::Variable variable;
+    std::vector<std::vector<LayoutCosts::Number>> forms; ///< by strategy
+    bool isReturned = false;
+    std::vector<Reader> readers;
+  };
+  struct Direct {
+    Value value;
+    Producer producer;
+    Reader reader;
+  };
+
+  /// Digits of a dim along which some op could cut it: (inner, size), dim = outer * size * inner.
+  using Pieces = std::set<std::pair<int64_t, int64_t>>;
+
+  void findPieces();
+  std::vector<Pieces> piecesOf(Operation *op, const ShardingRule &rule);
+  void addOps();
+  void addSources(const std::map<std::string, dist::Sharding> &fixed);
+  void addEdges();
+  void addTies();
+  std::vector<dist::OpSharding> strategiesOf(Operation *op);
+  std::optional<Producer> producerOf(Value value) const;
+  std::vector<Reader> readersOf(Value value) const;
+  std::vector<std::vector<LayoutCosts::Number>> formsFor(const std::vector<Reader> &readers, int64_t bytes);
+  /// An edge, unless all of it is 0.
+  void addTable(LayoutProblem::Variable a, LayoutProblem::Variable b, std::vector<double> seconds);
+  /// Whether the caller gets the value, which is written to nothing.
+  bool isReturned(Value value) const;
+  bool isReadByOps(Value value) const;
+  bool needsCompleting(const Held &each, LayoutCosts::Number has, const std::vector<LayoutCosts::Number> &forms) const;
+  /// A returned value is complete.
+  const LayoutCosts::Move &completing(Value value, LayoutCosts::Number has) const;
+  int64_t bytesOf(Value value) const;
+
+  func::FuncOp function;
+  LayoutCosts &costs;
+  std::vector<std::string> free;
+  LayoutProblem layouts;
+  std::vector<OpChoice> opChoices;
+  std::vector<SourceChoice> sourceChoices;
+  llvm::DenseMap<Operation *, size_t> opNumber;
+  llvm::DenseMap<Value, size_t> sourceNumber;
+  std::vector<std::pair<Value, Value>> writes; ///< a value, and the parameter or state that it is from the next step on
+  std::vector<Held> held;
+  std::vector<Direct> direct;
+  llvm::DenseMap<Value, size_t> heldNumber;
+  llvm::DenseMap<Value, std::set<std::string>> partial; ///< axes over which some strategy gives terms of a sum
+  llvm::DenseMap<Value, std::vector<Pieces>> pieces;
+};
+
+} // namespace hpc::search
