@@ -62,4 +62,39 @@ bool paysByRows(const WeightLookup &lookup, const LayoutProgram &program) {
   return bytes(lookup.table) >= 2 * bytes(lookup.op->getResult(0)) / batchCuts; // both times (k - 1) / k
 }
 
+Value tableOf(Value weight) {
+  weight = nn::storedForm(weight);
+  for (Operation *op = weight.getDefiningOp(); op && isView(op); op = weight.getDefiningOp())
+    weight = nn::storedForm(op->getOperand(0));
+  return weight;
+}
+
+bool sumsLessByRows(const WeightLookup &lookup, const LayoutProgram &program) {
+  auto elements = [](Value value) { return nn::tensorType(value).getNumElements(); };
+  std::optional<WeightMatmul> head;
+  int64_t ofLookups = 0;
+  for (Operation &op : func::FuncOp(program.function).front()) {
+    std::optional<WeightMatmul> product = matchWeightMatmul(&op, program.dependences);
+    if (!head && product && product->resultN && nn::isProduct(&op) && tableOf(op.getOperand(product->weight)) == nn::storedForm(lookup.table))
+      head = product;
+    if (std::optional<WeightLookup> other = matchWeightLookup(&op, program.dependences); other && other->table == lookup.table)
+      ofLookups += elements(op.getResult(0));
+  }
+  return head && ofLookups + elements(head->op->getOperand(head->activation)) < elements(head->op->getResult(0));
+}
+
+SmallVector<OpResult> rowSumsOf(const WeightLookup &lookup, func::FuncOp function) {
+  SmallVector<OpResult> sums;
+  for (Operation &op : function.front())
+    if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
+      for (OpResult result : op.getResults())
+        if (nn::shapeOf(result) == nn::shapeOf(lookup.table)) {
+          ShardingRule rule = ruled.getShardingRule();
+          const auto &factors = rule.results[result.getResultNumber()][lookup.dim];
+          if (factors.size() == 1 && rule.factors[factors[0]].isIndex)
+            sums.push_back(result);
+        }
+  return sums;
+}
+
 } // namespace hpc

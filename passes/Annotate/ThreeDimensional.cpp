@@ -202,16 +202,6 @@ struct ThreeDimensional {
     return Turn::Stream;
   }
 
-  /// The gradient of a table that is cut by rows: every rank adds to its own.
-  void cutTableGradient(Operation *op, const ShardingRule &rule) {
-    for (OpResult result : op->getResults())
-      for (const WeightLookup &lookup : tables)
-        if (nn::shapeOf(result) == nn::shapeOf(lookup.table))
-          for (auto [dim, factors] : llvm::enumerate(rule.results[result.getResultNumber()]))
-            if (factors.size() == 1 && dim == lookup.dim && rule.factors[factors[0]].isIndex)
-              cut(result, unsigned(dim), allOf(result, unsigned(dim)), {y});
-  }
-
   /// Products of two activations sum over heads' elements, and those for a weight's gradient over rows.
   Turn commonTurn(Operation *op) const {
     Turn found = Turn::None;
@@ -258,7 +248,6 @@ struct ThreeDimensional {
         leaveRowsToReaders(op, turn);
       else if (turn != Turn::None && !isLeftOpen(rule, turn))
         cutRows(op, isOfProducts(op) ? batchAxes : rowAxes(turn));
-      cutTableGradient(op, rule);
     }
     const bool isSeeded = turn != Turn::None ? !isLeftOpen(rule, turn) : accessOf(op) == Access::Product;
     for (Value result : op->getResults()) {
@@ -284,6 +273,10 @@ struct ThreeDimensional {
     for (Operation &op : function.front())
       if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
         visit(&op, ruled.getShardingRule());
+    // 3. The gradient of a table that is cut by rows: every rank adds to its own.
+    for (const WeightLookup &lookup : tables)
+      for (OpResult sum : rowSumsOf(lookup, function))
+        cut(sum, lookup.dim, allOf(sum, lookup.dim), {y});
     std::vector<LayoutSeed> seeds;
     for (auto &[value, wanted] : cuts)
       if (!wanted.empty())

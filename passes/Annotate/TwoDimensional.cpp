@@ -26,7 +26,8 @@ struct TwoDimensional {
   const LayoutProgram &program;
   func::FuncOp function;
   llvm::DenseMap<Operation *, WeightCut> columns;             ///< products whose columns are cut along a part: heads, whole matrices
-  llvm::DenseSet<Value> tables;                               ///< of lookups
+  llvm::DenseSet<Value> tables;                               ///< of lookups, in columns
+  std::vector<WeightLookup> tablesByRows;
   llvm::MapVector<Value, SmallVector<DimPlace, 1>> placesCut; ///< over y: of parameters, and of weights computed from them
   llvm::DenseMap<Value, Piece> columnsOfResult;               ///< of products, over y: of the last dim
   llvm::DenseSet<Operation *> rows;                           ///< composites whose row stays in parts over y
@@ -87,24 +88,31 @@ struct TwoDimensional {
       seedParameter(parameter, dims);
   }
 
-  /// A table that is also the weight of a head has one layout for both: the head sums over y.
+  /// Whether a weight is a table in columns, or a view or a 16-bit copy of one.
+  bool isTable(Value weight) const { return tables.contains(tableOf(weight)); }
+
+  /// A sum over y whose readers cut `dim`: a reduce-scatter.
+  void leaveToReaders(Value result, unsigned dim) {
+    seeds.push_back({result, {{dim}}});
+    seeds.push_back({result, {{dim, allOf(result, dim), program.axes}}, /*ofReaders=*/true});
+  }
+
+  /// Tables are cut in columns, so that nothing moves; those of a head by rows, as the head's product cuts its columns.
   void seedTables() {
     for (Operation &op : function.front())
       if (std::optional<WeightLookup> lookup = matchWeightLookup(&op, program.dependences)) {
-        unsigned width = unsigned(nn::shapeOf(lookup->table).size()) - 1;
-        if (width == lookup->dim)
+        unsigned width = unsigned(nn::shapeOf(lookup->table).size()) - 1, rows = lookup->dim;
+        if (width == rows)
           continue;
-        seedWeight(lookup->table, width, allOf(lookup->table, width), lookup->dim);
+        if (!program.axes.empty() && sumsLessByRows(*lookup, program) &&
+            program.mayCut(lookup->table, {rows, allOf(lookup->table, rows), program.axes})) {
+          leaveToReaders(op.getResult(0), unsigned(nn::shapeOf(op.getResult(0)).size()) - 1);
+          tablesByRows.push_back(*lookup);
+          continue;
+        }
+        seedWeight(lookup->table, width, allOf(lookup->table, width), rows);
         tables.insert(nn::storedForm(lookup->table));
       }
-  }
-
-  /// Whether a weight is a table, or a view or a 16-bit copy of one.
-  bool isTable(Value weight) const {
-    weight = nn::storedForm(weight);
-    for (Operation *op = weight.getDefiningOp(); op && isView(op); op = weight.getDefiningOp())
-      weight = nn::storedForm(op->getOperand(0));
-    return tables.contains(weight);
   }
 
   /// Whether the user's rules leave a product's columns to the layout.
@@ -118,14 +126,6 @@ struct TwoDimensional {
     seeds.push_back({result, {{dim, piece, program.axes}}});
     if (dim + 1 == nn::shapeOf(result).size())
       columnsOfResult[result] = piece;
-  }
-
-  /// A product that sums over a weight's columns leaves y to them: its readers cut the result, by a reduce-scatter.
-  void leaveToReaders(const WeightMatmul &product) {
-    Value result = product.op->getResult(0);
-    seeds.push_back({result, {{*product.resultN}}});
-    if (isTable(product.op->getOperand(product.weight))) // logits; readers of a gradient cut it as forward's values
-      seeds.push_back({result, {{*product.resultN, allOf(result, *product.resultN), program.axes}}, /*ofReaders=*/true});
   }
 
   /// The first product of a weight decides which dim is its columns; products of gradients have the same weight.
@@ -144,8 +144,12 @@ struct TwoDimensional {
         continue;
       }
       if (isCut(weight, product->weightK)) {
-        if (!program.axes.empty())
-          leaveToReaders(*product);
+        if (program.axes.empty())
+          continue;
+        if (isTable(weight)) // logits
+          leaveToReaders(op.getResult(0), *product->resultN);
+        else // readers of a gradient cut it as forward's values
+          seeds.push_back({op.getResult(0), {{*product->resultN}}});
         continue;
       }
       if (auto found = columns.find(&op); found != columns.end()) {
@@ -167,6 +171,9 @@ struct TwoDimensional {
         if (auto gradient = gradients.find(parameter.getName().str()); gradient != gradients.end())
           for (const DimPlace &product : productsOf(DimPlace{gradient->second, places.front().dim, places.front().piece}))
             cutResult(product.value, product.dim, product.piece);
+    for (const WeightLookup &lookup : tablesByRows)
+      for (OpResult sum : rowSumsOf(lookup, function))
+        cutResult(sum, lookup.dim, allOf(sum, lookup.dim));
   }
 
   /// The piece over y of a vector that is added to a product's columns, or scales a row that stays in parts.

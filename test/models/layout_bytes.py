@@ -15,7 +15,7 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
 parser.add_argument("--models", default=os.path.join(os.path.dirname(ROOT), "shared", "models"))
 options = parser.parse_args()
-BLOCKS, WIDTH, VOCABULARY, ROWS, NUMBER = 4, 32, 257, 4 * 16, 4
+BLOCKS, WIDTH, ROWS, NUMBER = 4, 32, 4 * 16, 4
 NORMS = 2  # in a block
 
 
@@ -64,9 +64,9 @@ def check_layout(flags, q, depth, trains, keeps):
     check(flags, "gradients of a block over z", block.get(("all_reduce", "tp.z"), Fraction(0)) / BLOCKS, 2 * Fraction(depth - 1, depth) * Fraction(12 * WIDTH**2, q * q) * trains)
     known = [("all_reduce", "tp.y"), ("all_reduce", "tp.z")] + [(kind, axis) for kind in ("all_gather", "reduce_scatter") for axis in ("tp.x", "tp.y")]
     check(flags, "all else in a block", sum((value for key, value in block.items() if key not in known), Fraction(0)), 0)
-    # The head sums over y: its logits are scattered, their gradient is gathered.
-    head = sum(numbers[("rest", kind, "tp.y")] for kind in ("all_gather", "reduce_scatter"))
-    check(flags, "logits over y", head, (2 if trains else 1) * Fraction(q - 1, q) * Fraction(rows, q) * Fraction(-(-VOCABULARY // q) * q))
+    # The head is a product like others, and logits stay where they are. The table has its layout: the lookup sums over y, and its gradient gathers rows.
+    rest = sum(numbers[("rest", kind, "tp.y")] for kind in ("all_gather", "reduce_scatter"))
+    check(flags, "activations of head and lookup over y", rest, (activations + (2 if trains else 1)) * share * rows * WIDTH)
 
 
 for flags, q, depth in (("--tp=4 --tp-layout=2d", 2, 1), ("--tp=16 --tp-layout=2d", 4, 1), ("--tp=8 --tp-layout=2.5d", 2, 2)):
