@@ -39,7 +39,7 @@ Status ratioWithin(const std::string &field, double value, const std::string &ot
 }
 
 constexpr double operationsASecond[] = {1e8, 1e18}, bytesASecond[] = {1e8, 1e14}, bytesSentASecond[] = {1e5, 1e14};
-constexpr double longestStep = 0.1;
+constexpr double longestStep = 2e-3; ///< seconds
 constexpr int64_t mostRanks = int64_t(1) << 30, leastMemory = int64_t(1) << 20, mostMemory = int64_t(1) << 46;
 
 Status checkMemory(const std::string &field, int64_t bytes) {
@@ -50,10 +50,10 @@ Status checkMemory(const std::string &field, int64_t bytes) {
 
 Status checkDevice(const Machine &machine) {
   HPC_RETURN_IF_ERROR(within("device.bytes_per_s", machine.bytesPerSecond, bytesASecond[0], bytesASecond[1], "bytes a second"));
-  HPC_RETURN_IF_ERROR(within("device.launch_s", machine.launch, 0, 0.01, "seconds"));
+  HPC_RETURN_IF_ERROR(optionally(machine.launch != 0, within("device.launch_s", machine.launch, 1e-8, 1e-3, "seconds, or 0")));
   if (machine.elementsPerSecond != 0) {
     HPC_RETURN_IF_ERROR(within("device.elements_per_s", machine.elementsPerSecond, operationsASecond[0] / 100, operationsASecond[1], "operations a second"));
-    HPC_RETURN_IF_ERROR(ratioWithin("device.elements_per_s", machine.elementsPerSecond, "device.bytes_per_s", machine.bytesPerSecond, 0.001, 1000));
+    HPC_RETURN_IF_ERROR(ratioWithin("device.elements_per_s", machine.elementsPerSecond, "device.bytes_per_s", machine.bytesPerSecond, 0.05, 500));
   }
   if (machine.products.empty() || machine.products.front().type != DType::F32)
     return Status::error(ErrorKind::Usage, "device.flops has no f32, which products of every type that is not there are taken for; add it");
@@ -61,22 +61,24 @@ Status checkDevice(const Machine &machine) {
     const std::string type = name(speed.type);
     HPC_RETURN_IF_ERROR(within("device.flops." + type, speed.flops, operationsASecond[0], operationsASecond[1], "operations a second"));
     HPC_RETURN_IF_ERROR(ratioWithin("device.flops." + type, speed.flops, "device.bytes_per_s", machine.bytesPerSecond, 0.1, 5000));
+    const double least = speed.type == DType::F64 ? 1.0 / 256 : 1.0 / 32;
+    HPC_RETURN_IF_ERROR(ratioWithin("device.flops." + type, speed.flops, "device.flops.f32", machine.flops(), least, 128));
     int64_t before = 0;
     for (const Efficiency &point : speed.efficiency) {
       const std::string field = "device.efficiency." + type + "." + std::to_string(point.least);
       if (point.least <= before || point.least > (int64_t(1) << 30))
         return Status::error(ErrorKind::Usage, field + " has a size outside of 1 to " + std::to_string(int64_t(1) << 30) + ", or one that is there twice");
-      HPC_RETURN_IF_ERROR(within(field, point.share, 1e-5, 1, "of the peak"));
+      HPC_RETURN_IF_ERROR(within(field, point.share, 1e-3, 1, "of the peak"));
       before = point.least;
     }
   }
   return Status::success();
 }
 
-Status checkProtocol(const std::string &field, const Protocol &protocol) {
-  HPC_RETURN_IF_ERROR(within(field + ".latency_s", protocol.latency, 1e-9, longestStep, "seconds"));
-  HPC_RETURN_IF_ERROR(within(field + ".start_s", protocol.start, 0, longestStep, "seconds"));
-  HPC_RETURN_IF_ERROR(optionally(protocol.treeLatency != 0, within(field + ".tree_latency_s", protocol.treeLatency, 1e-9, longestStep, "seconds")));
+Status checkProtocol(const std::string &field, const Protocol &protocol, bool insideHost) {
+  HPC_RETURN_IF_ERROR(within(field + ".latency_s", protocol.latency, insideHost ? 2e-8 : 2e-7, longestStep, "seconds"));
+  HPC_RETURN_IF_ERROR(optionally(protocol.start != 0, within(field + ".start_s", protocol.start, 1e-7, longestStep, "seconds, or 0")));
+  HPC_RETURN_IF_ERROR(optionally(protocol.treeLatency != 0, ratioWithin(field + ".tree_latency_s", protocol.treeLatency, field + ".latency_s", protocol.latency, 0.05, 20)));
   return within(field + ".bytes_per_s", protocol.bytesPerSecond, bytesSentASecond[0], bytesSentASecond[1], "bytes a second");
 }
 
@@ -102,16 +104,16 @@ Status checkLinks(const Machine &machine) {
     if (link.others.size() > mostProtocols || link.others.size() != machine.links.front().others.size())
       return wrong(field + ".other_protocols", "a list of " + std::to_string(link.others.size()),
                    "as long as that of links[0], and no longer than " + std::to_string(mostProtocols) + ": those of one place are used together");
-    HPC_RETURN_IF_ERROR(checkProtocol(field, link.protocol(0)));
-    // Ranks of one host exchange no less than a thousandth of what they read, unless there is one a host.
     const bool insideHost = machine.ranksPerHost != 1 && index == 0;
+    HPC_RETURN_IF_ERROR(checkProtocol(field, link.protocol(0), insideHost));
     HPC_RETURN_IF_ERROR(ratioWithin(field + ".bytes_per_s", link.bytesPerSecond, "device.bytes_per_s", machine.bytesPerSecond, insideHost ? 1e-3 : 1e-6, 10));
     for (size_t other = 0; other < link.others.size(); ++other) {
       const std::string place = field + ".other_protocols[" + std::to_string(other) + "]";
-      HPC_RETURN_IF_ERROR(checkProtocol(place, link.others[other]));
-      if (link.others[other].bytesPerSecond > link.bytesPerSecond)
-        return wrong(place + ".bytes_per_s", numberText(link.others[other].bytesPerSecond), "at most " + field + ".bytes_per_s, which is " + numberText(link.bytesPerSecond) +
-                                                                                                   ": the link's own numbers are those of its fastest protocol");
+      HPC_RETURN_IF_ERROR(checkProtocol(place, link.others[other], insideHost));
+      HPC_RETURN_IF_ERROR(ratioWithin(place + ".bytes_per_s", link.others[other].bytesPerSecond, field + ".bytes_per_s", link.bytesPerSecond, 0.01, 1));
+      if (link.others[other].latency >= link.latency)
+        return wrong(place + ".latency_s", numberText(link.others[other].latency), "below " + field + ".latency_s, which is " + numberText(link.latency) +
+                                                                                       ": the link's own numbers are those of its protocol with the most bytes a second");
     }
   }
   return Status::success();
@@ -123,9 +125,9 @@ Status checkDifferences(const Machine &machine) {
     const HostDifference &each = machine.differences[index];
     const std::string field = "differences[" + std::to_string(index) + "]";
     HPC_RETURN_IF_ERROR(wholeWithin(field + ".first_rank", each.firstRank, end, mostRanks));
-    HPC_RETURN_IF_ERROR(wholeWithin(field + ".ranks", each.ranks, 1, machine.ranks() ? std::max<int64_t>(1, machine.ranks() - each.firstRank) : mostRanks));
     if (machine.ranks() && each.firstRank >= machine.ranks())
       return wrong(field + ".first_rank", std::to_string(each.firstRank), "below hosts * ranks_per_host, which is " + std::to_string(machine.ranks()));
+    HPC_RETURN_IF_ERROR(wholeWithin(field + ".ranks", each.ranks, 1, machine.ranks() ? machine.ranks() - each.firstRank : mostRanks));
     HPC_RETURN_IF_ERROR(within(field + ".speed", each.speed, 0.01, 100, "times that of the others"));
     HPC_RETURN_IF_ERROR(optionally(each.memory != 0, checkMemory(field + ".memory", each.memory)));
     if (each.speed == 1 && each.memory == 0)

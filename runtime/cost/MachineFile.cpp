@@ -130,8 +130,8 @@ public:
     else
       fail(fieldOf("memory") + " is " + shortText(*found) + ", which " + size.status().message());
   }
-  void text(const char *key, std::string &value) {
-    const Json *found = find(key, /*isRequired=*/true);
+  void text(const char *key, std::string &value, bool isRequired) {
+    const Json *found = find(key, isRequired);
     if (found && !found->is_string())
       return fail(fieldOf(key) + " is " + kindOf(*found) + "; it must be a text");
     if (found)
@@ -231,7 +231,9 @@ template <typename Sends> void readProtocol(Fields &fields, Sends &sends) {
 }
 
 void readMachineFields(Fields &fields, Machine &machine) {
-  fields.text("name", machine.name);
+  std::string schema; // for editors
+  fields.text("$schema", schema, /*isRequired=*/false);
+  fields.text("name", machine.name, /*isRequired=*/true);
   fields.whole("ranks_per_host", machine.ranksPerHost, /*isRequired=*/true, everyRank);
   fields.whole("hosts", machine.hosts, /*isRequired=*/false);
   fields.whole("cores", machine.cores, /*isRequired=*/false);
