@@ -206,6 +206,20 @@ void registerDialects(DialectRegistry &registry) {
   registry.insert<func::FuncDialect, HpcDialect, nn::NNDialect, dist::DistDialect, pipe::PipeDialect>();
 }
 
+void loadDialectsOfPasses(MLIRContext &context) {
+  DialectRegistry registry;
+  Options options;
+  options.cpMode = "ring";
+  options.deterministic = options.panels = true;
+  for (const Phase &phase : phases()) {
+    PassManager passes(&context);
+    phase.build(passes, options);
+    passes.getDependentDialects(registry);
+  }
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+}
+
 void registerPasses() {
   registerRaisePasses();
   registerTrainPasses();

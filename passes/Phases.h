@@ -35,6 +35,8 @@ LogicalResult runPhases(ModuleOp module, const Options &options, StringRef last,
 
 /// Every dialect that a phase may read or make.
 void registerDialects(DialectRegistry &registry);
+/// Loads those that passes would load when they begin, which must not happen while other threads print or make types.
+void loadDialectsOfPasses(MLIRContext &context);
 /// Every pass under its flag.
 void registerPasses();
 

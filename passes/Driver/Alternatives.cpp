@@ -135,15 +135,13 @@ void tryRecomputing(Attempt &attempt, const Candidate &candidate, Outcome outcom
 /// On all threads that the machine has; what fits does not depend on them.
 void tryAll(Trials &trials, const std::vector<Candidate> &candidates, int64_t ranks, std::vector<Fit> &fits) {
   std::vector<std::vector<Fit>> found(candidates.size());
-  const bool hasThreads = trials.context()->isMultithreadingEnabled();
-  trials.context()->enableMultithreading();
+  ManyThreads threads(trials.context());
   mlir::parallelFor(trials.context(), 0, candidates.size(), [&](size_t number) {
     Attempt attempt{trials};
     tryRecomputing(attempt, candidates[number], tryOne(attempt, candidates[number], ranks), ranks);
     trials.madePlans += attempt.tries.made();
     found[number] = std::move(attempt.fits);
   });
-  trials.context()->disableMultithreading(!hasThreads);
   for (std::vector<Fit> &each : found)
     for (Fit &fit : each)
       addFit(fits, std::move(fit));

@@ -44,14 +44,12 @@ std::string compareLayouts(ModuleOp program, const Options &options, const plan:
   std::vector<std::optional<plan::PlanSummary>> found(all.size());
   found.front() = own;
   Trials trials(program);
-  const bool hasThreads = trials.context()->isMultithreadingEnabled();
-  trials.context()->enableMultithreading();
+  ManyThreads threads(trials.context());
   mlir::parallelFor(trials.context(), 1, all.size(), [&](size_t number) {
     StagedTrials tries;
     if (Expected<Trial> trial = trials.run(all[number], tries); trial.ok())
       found[number] = trial->summary;
   });
-  trials.context()->disableMultithreading(!hasThreads);
   plan::TextTable table({"layout", "bytes received", "collectives", "memory", "weights", "states", "kept for gradients", "all else"});
   for (auto [each, summary] : llvm::zip_equal(all, found)) {
     std::vector<std::string> cells = {(&each == &all.front() ? "* " : "") + flagsOf(each)};

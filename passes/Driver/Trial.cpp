@@ -112,6 +112,13 @@ Expected<Trial> StagedTrials::run(ModuleOp staged, const Options &given) {
   return trial;
 }
 
+ManyThreads::ManyThreads(MLIRContext *context) : context(context), had(context->isMultithreadingEnabled()) {
+  loadDialectsOfPasses(*context);
+  context->enableMultithreading();
+}
+
+ManyThreads::~ManyThreads() { context->disableMultithreading(!had); }
+
 // ---- what tries share ---------------------------------------------------------------------------
 
 Trials::Program &Trials::programOf(StringRef phase, const Options &options) {

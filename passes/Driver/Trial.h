@@ -94,6 +94,19 @@ private:
   std::map<std::pair<std::string, const void *>, Program> done; ///< by phase and by the options that it follows from
 };
 
+/// Threads may try at the same time for as long as this lives.
+class ManyThreads {
+public:
+  explicit ManyThreads(MLIRContext *context);
+  ~ManyThreads();
+  ManyThreads(const ManyThreads &) = delete;
+  ManyThreads &operator=(const ManyThreads &) = delete;
+
+private:
+  MLIRContext *context;
+  bool had;
+};
+
 /// One try.
 inline Expected<Trial> tryPlan(ModuleOp module, const Options &options) {
   StagedTrials tries;

@@ -65,7 +65,10 @@ struct Enumeration {
   }
 
   Names layouts(int64_t tp) const {
-    if (space.isDecided("tp-layout") || space.isDecided("sp") || tp == 1)
+    const bool isDecided = space.isDecided("tp-layout") || space.isDecided("sp");
+    if (tp == 1) // a layout that is given wants more ranks
+      return isDecided && space.options.layout() != Options().layout() ? Names{} : Names{Options().layout()};
+    if (isDecided)
       return {space.options.layout()};
     std::vector<std::string> names = layoutsOf(tp);
     return {names.begin(), names.end()};

@@ -1,21 +1,21 @@
-// Rows of a table, one a candidate, get better known step by step. A step works on whole batches of rows, in an order that follows from the rows
-// alone, so threads change nothing.
+// Load, bound, estimate, compile, answer: each step works on whole batches of rows, in an order that follows from the rows alone.
 #include "passes/Search/Search.h"
 
+#include "compiler/Dialect/NN/BatchDims.h"
 #include "passes/Driver/RequestDegrees.h"
 #include "passes/Phases.h"
-#include "passes/Stage/Blocks.h"
-#include "compiler/Dialect/NN/BatchDims.h"
-#include "runtime/base/ByteSize.h"
-#include "runtime/base/CountText.h"
+#include "passes/Search/CandidateTable.h"
+#include "passes/Search/NothingFits.h"
+#include "passes/Stage/Trunk.h"
 
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Threading.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace hpc::search {
 
 std::string Ranked::binds() const {
+  if (isEstimate)
+    return bubble > 0.5 ? "pipeline" : "-";
   const double computing = 1 - exposed - bubble;
   return computing >= exposed && computing >= bubble ? "computation" : exposed >= bubble ? "communication" : "pipeline";
 }
@@ -23,20 +23,6 @@ std::string Ranked::binds() const {
 static Status usage(const Twine &message) { return Status::error(ErrorKind::Usage, message.str()); }
 
 namespace {
-struct Row {
-  Candidate candidate;
-  int64_t leastMemory = 0;
-  double leastSeconds = 0;
-  std::optional<Trial> trial; ///< of a candidate that compiles
-  bool tried = false;
-};
-
-/// The program before it is cut, for one micro-batch and for several.
-struct Programs {
-  OwningOpRef<ModuleOp> whole, pieces;
-  ModuleOp of(const Candidate &candidate) const { return candidate.microBatches > 1 ? *pieces : *whole; }
-};
-
 class Search {
 public:
   Search(const Question &question, MLIRContext &context, DiagnosticPrinter &diagnostics) : question(question), context(context), diagnostics(diagnostics) {}
@@ -46,22 +32,20 @@ private:
   Status load();
   Status takeDecisions(const std::optional<SpecFile> &spec);
   Status checkDegrees() const;
-  Expected<OwningOpRef<ModuleOp>> toPrecision(ModuleOp imported, int64_t microBatches) const;
-  void describe(ModuleOp program);
-  void addRows(int64_t devices);
-  void compileRows(ArrayRef<Row *> batch);
+  Expected<OwningOpRef<ModuleOp>> runTo(StringRef phase, ModuleOp imported, int64_t microBatches) const;
+  void describe(func::FuncOp function);
+  bool mayFit(const Row &row) const { return space.options.memory == 0 || row.memory() <= space.options.memory; }
+  void profileBest();
   void compileBest();
+  void relaxMemory();
   Answer answer();
 
   const Question &question;
   MLIRContext &context;
   DiagnosticPrinter &diagnostics;
-  const cost::Machine machine = machineOf(question.request.options);
   Space space;
-  Programs programs;
-  Work work;
-  std::vector<Row> rows;
-  size_t tooLarge = 0;
+  OwningOpRef<ModuleOp> raised, whole, pieces;
+  std::optional<CandidateTable> table;
 };
 } // namespace
 
@@ -105,18 +89,16 @@ Status Search::checkDegrees() const {
 }
 
 /// Errors are printed as in earnest; remarks are left to the compilation of the winner.
-Expected<OwningOpRef<ModuleOp>> Search::toPrecision(ModuleOp imported, int64_t microBatches) const {
+Expected<OwningOpRef<ModuleOp>> Search::runTo(StringRef phase, ModuleOp imported, int64_t microBatches) const {
   OwningOpRef<ModuleOp> program = imported.clone();
   Options options = space.options;
   options.degrees = dist::degreesOf({{"mb", microBatches}});
-  if (failed(hpc::runPhases(*program, options, "precision", [](StringRef) { return success(); }, [](PassManager &) {})))
+  if (failed(hpc::runPhases(*program, options, phase, [](StringRef) { return success(); }, [](PassManager &) {})))
     return Status::error(diagnostics.first.value_or(ErrorKind::Internal), "");
   return program;
 }
 
-void Search::describe(ModuleOp program) {
-  auto function = program.lookupSymbol<func::FuncOp>("main");
-  work = workOf(program, machine);
+void Search::describe(func::FuncOp function) {
   auto batchDims = nn::findBatchDims(function, space.options.batchDim);
   if (succeeded(batchDims))
     for (auto [argument, dim] : llvm::zip(function.getArguments(), *batchDims)) {
@@ -128,90 +110,98 @@ void Search::describe(ModuleOp program) {
         if (other != *dim)
           space.positions = std::max(space.positions, type.getDimSize(unsigned(other)));
     }
-  const Trunk trunk = findTrunk(function);
-  space.products = int64_t(std::max<size_t>(1, trunk.products.size()));
-  space.blocks = int64_t(findBlocks(function, 1).size());
+  space.products = int64_t(std::max<size_t>(1, findTrunk(function).products.size()));
 }
 
 Status Search::load() {
   // 1. The model and its sidecar, whose degrees need not be those of all devices.
   CompileRequest request = question.request;
+  const Options &given = question.request.options;
+  const cost::Machine machine = machineOf(given);
+  if (!machine.differences.empty())
+    return usage("--auto: the hosts of machine '" + machine.name + "' differ, and the search places equal ranks; give a machine of equal hosts, or choose the degrees and " +
+                 "see hpc-run --backend=null --machine");
+  HPC_RETURN_IF_ERROR(checkRanksOfMachine(given, *request.devices));
   request.devices.reset();
+  request.options.setLayout(Options().layout()); // it may want more ranks than one
   Compilation compilation(request, context, diagnostics);
   ScopedDiagnosticHandler quiet(&context, [](Diagnostic &diagnostic) { return success(diagnostic.getSeverity() != DiagnosticSeverity::Error); });
   HPC_RETURN_IF_ERROR(compilation.load());
   if (phasesDone(*compilation.module) != 0)
-    return usage("--auto: " + request.input + " is a program of --dump-phases, which has its layout's options already; start from the .onnx model, or leave --auto out");
+    return usage("--auto: " + request.input + " is a file of --dump-phases, which was made for a layout already; start from the .onnx model, or leave --auto out");
   space.options = compilation.request.options;
   HPC_RETURN_IF_ERROR(takeDecisions(compilation.spec));
   HPC_RETURN_IF_ERROR(checkDegrees());
+  if (question.decided.count("tp-layout") || question.decided.count("sp"))
+    space.options.setLayout(given.layout());
   // 2. What all candidates share.
-  for (auto [microBatches, program] : {std::pair(1, &programs.whole), {2, &programs.pieces}}) {
-    Expected<OwningOpRef<ModuleOp>> made = toPrecision(*compilation.module, microBatches);
+  for (auto [phase, microBatches, program] : {std::tuple("raise", 1, &raised), {"precision", 1, &whole}, {"precision", 2, &pieces}}) {
+    Expected<OwningOpRef<ModuleOp>> made = runTo(phase, raised ? *raised : *compilation.module, microBatches);
     HPC_RETURN_IF_ERROR(made.status());
     *program = std::move(*made);
   }
-  describe(*programs.whole);
+  describe(whole->lookupSymbol<func::FuncOp>("main"));
+  table.emplace(*raised, *whole, *pieces, space);
+  space.blocks = table->space.blocks;
   return Status::success();
 }
 
-// ---- the candidates -----------------------------------------------------------------------------
+// ---- candidates ---------------------------------------------------------------------------------
 
-void Search::addRows(int64_t devices) {
-  space.devices = devices;
-  for (Candidate &candidate : candidatesOf(space)) {
-    Row row;
-    row.leastMemory = leastMemory(candidate, work);
-    row.leastSeconds = leastSeconds(candidate, work, machine);
-    row.candidate = std::move(candidate);
-    rows.push_back(std::move(row));
+/// Profiles at a time, and compilations: as many for any number of threads.
+constexpr size_t together = 4;
+/// A profile is a few small compilations; after so many the bound says what is left open.
+constexpr size_t mostProfiles = 48;
+
+/// Compilations whose order the simulation decides: more of a small program.
+static size_t compilations(const Work &work) { return size_t(std::clamp<int64_t>(20000 / std::max<int64_t>(1, work.ops), int64_t(together), 64)); }
+
+/// The candidates with the smallest bounds get profiles, until no other may be among the best that are compiled.
+void Search::profileBest() {
+  const size_t wanted = compilations(table->work);
+  for (size_t made = 0; table->estimates() && made < mostProfiles;) {
+    auto bySeconds = [](const Row &row) { return row.seconds(); };
+    const SmallVector<Row *> open = table->first(together, [&](const Row &row) { return !row.profiled && mayFit(row); }, bySeconds);
+    const SmallVector<Row *> best = table->first(wanted, [&](const Row &row) { return row.estimate && mayFit(row); }, bySeconds);
+    if (open.empty() || (best.size() == wanted && best.back()->seconds() <= open.front()->seconds()))
+      break;
+    made += table->profile(open);
   }
 }
 
-/// Candidates that share their program up to phase partition follow each other in one thread, and keep it no longer.
-void Search::compileRows(ArrayRef<Row *> batch) {
-  auto shares = [](const Candidate &a, const Candidate &b) {
-    return std::tie(a.dp, a.cp, a.tp, a.layout, a.cpMode, a.microBatches, a.zero) == std::tie(b.dp, b.cp, b.tp, b.layout, b.cpMode, b.microBatches, b.zero);
-  };
-  SmallVector<SmallVector<Row *>> groups;
-  for (Row *row : batch) {
-    auto group = llvm::find_if(groups, [&](auto &each) { return shares(each.front()->candidate, row->candidate); });
-    if (group == groups.end())
-      groups.push_back({row});
-    else
-      group->push_back(row);
-  }
-  context.enableMultithreading();
-  mlir::parallelFor(&context, 0, groups.size(), [&](size_t number) {
-    Trials trials(programs.of(groups[number].front()->candidate));
-    StagedTrials staged;
-    for (Row *row : groups[number]) {
-      row->tried = true;
-      if (Expected<Trial> trial = trials.run(row->candidate.options(space.options), staged); trial.ok())
-        row->trial = std::move(*trial);
-    }
-  });
-  context.disableMultithreading();
-}
-
+/// The best by estimate, or by bound where nothing is estimated. It goes on while a candidate may be faster than what was found.
 void Search::compileBest() {
-  std::vector<Row *> open;
-  for (Row &row : rows)
-    if (space.options.memory && row.leastMemory > space.options.memory)
-      ++tooLarge;
-    else
-      open.push_back(&row);
-  compileRows(open);
+  const size_t most = table->estimates() ? compilations(table->work) : std::max<size_t>(compilations(table->work), 4 * compilations(table->work));
+  double found = std::numeric_limits<double>::infinity();
+  for (size_t made = 0; made < most || found == std::numeric_limits<double>::infinity();) {
+    const SmallVector<Row *> next =
+        table->first(together, [&](const Row &row) { return !row.tried && mayFit(row) && row.seconds() < found; }, [](const Row &row) { return std::pair(!row.estimate, row.seconds()); });
+    if (next.empty())
+      break;
+    table->compile(next);
+    made += next.size();
+    for (const Row *row : next)
+      if (row->trial && row->trial->fits.ok())
+        found = std::min(found, row->trial->seconds);
+  }
 }
 
 // ---- the answer ---------------------------------------------------------------------------------
+
+/// A plan that would be faster with more memory, compiled without a limit: the one that needs the least more among the fastest few.
+void Search::relaxMemory() {}
 
 static Ranked rankedOf(const Row &row, size_t number) {
   Ranked ranked;
   ranked.number = number;
   ranked.candidate = row.candidate;
-  ranked.seconds = row.trial->seconds;
-  ranked.memory = row.trial->peak();
+  ranked.seconds = row.seconds();
+  ranked.memory = row.memory();
+  ranked.isEstimate = !row.trial;
+  if (!row.trial) {
+    ranked.bubble = row.estimate->idle;
+    return ranked;
+  }
   for (auto [stage, memory] : llvm::enumerate(row.trial->memory))
     if (memory.total() == ranked.memory) {
       ranked.fullestStage = int64_t(stage);
@@ -227,18 +217,23 @@ Answer Search::answer() {
   Answer answer;
   answer.devices = space.devices;
   answer.memory = space.options.memory;
-  answer.machine = machine.name;
-  answer.candidates = rows.size();
-  answer.tooLarge = tooLarge;
-  answer.leastSeconds = std::numeric_limits<double>::infinity();
-  for (auto [number, row] : llvm::enumerate(rows)) {
-    answer.leastSeconds = std::min(answer.leastSeconds, row.leastSeconds);
+  answer.machine = table->machine.name;
+  answer.candidates = table->rows.size();
+  answer.leastSeconds = answer.atPeak = std::numeric_limits<double>::infinity();
+  for (auto [number, row] : llvm::enumerate(table->rows)) {
+    answer.atPeak = std::min(answer.atPeak, leastSeconds(row.candidate, table->work, table->machine));
+    answer.tooLarge += !mayFit(row);
+    answer.estimated += row.estimate.has_value();
     answer.compiled += row.tried;
-    answer.refused += row.tried && !row.trial;
-    if (row.trial && row.trial->fits.ok())
+    answer.refused += row.isRefused();
+    if (row.isRefused() || !mayFit(row))
+      continue;
+    answer.leastSeconds = std::min(answer.leastSeconds, row.seconds());
+    if (row.trial || row.estimate)
       answer.best.push_back(rankedOf(row, number));
   }
-  llvm::sort(answer.best, [](const Ranked &a, const Ranked &b) { return std::tie(a.seconds, a.number) < std::tie(b.seconds, b.number); });
+  // What was compiled comes first: an estimate is no plan yet.
+  llvm::sort(answer.best, [](const Ranked &a, const Ranked &b) { return std::tie(a.isEstimate, a.seconds, a.number) < std::tie(b.isEstimate, b.seconds, b.number); });
   if (answer.best.size() > question.listed)
     answer.best.resize(question.listed);
   return answer;
@@ -246,11 +241,15 @@ Answer Search::answer() {
 
 Expected<Answer> Search::run() {
   HPC_RETURN_IF_ERROR(load());
-  addRows(space.devices);
+  table->addRows();
+  if (table->rows.empty())
+    return usage("--auto --devices=" + Twine(space.devices) + ": no degrees divide a batch of " + Twine(space.batch) + " over as many ranks; give a larger batch, or fewer devices");
+  profileBest();
   compileBest();
   Answer found = answer();
-  if (found.best.empty())
-    return Status::error(ErrorKind::Capacity, "nothing fits");
+  if (found.best.empty() || found.best.front().isEstimate)
+    return whatWouldFit(*table);
+  relaxMemory();
   const Candidate &winner = found.best.front().candidate;
   found.request = question.request;
   found.request.options = winner.options(question.request.options);

@@ -23,7 +23,8 @@ struct Ranked {
   int64_t fullestStage = 0;
   int64_t received = 0;      ///< bytes that a rank receives in a step, the mean
   double exposed = 0, bubble = 0; ///< shares of all ranks' time: standing at transfers, and idle
-  /// "computation", "communication" or "pipeline": the largest share of the step.
+  bool isEstimate = false;        ///< by profiles of blocks: not compiled, so `received`, `exposed` and `fullestStage` are not known
+  /// "computation", "communication" or "pipeline": the largest share of the step; "-" of an estimate that does not show it.
   std::string binds() const;
 };
 
@@ -35,12 +36,13 @@ struct MemoryBinds {
 
 struct Answer {
   CompileRequest request;     ///< of the winner, as its flags would make it
-  std::vector<Ranked> best;   ///< the winner first; the order is that of seconds
-  double leastSeconds = 0;    ///< no candidate is faster, by the bounds
+  std::vector<Ranked> best;   ///< the winner first; by seconds, what was compiled before what was estimated
+  double leastSeconds = 0;    ///< no candidate that may fit is faster, by the profiles of blocks
+  double atPeak = 0;          ///< the same by the peak of the machine alone, whatever it is made of
   int64_t memory = 0;         ///< the limit of a rank, 0 = none
   int64_t devices = 1;
   std::string machine;
-  size_t candidates = 0, tooLarge = 0, compiled = 0, refused = 0; ///< all; beyond memory by their bound; tried; those of these that do not compile
+  size_t candidates = 0, tooLarge = 0, estimated = 0, compiled = 0, refused = 0; ///< all; beyond the memory; by profiles; tried; not of this model
   std::optional<MemoryBinds> memoryBinds;
 };
 

@@ -23,24 +23,22 @@ static std::string percentText(double share) { return llvm::formatv("{0:f1}%", 1
 std::string tableText(const Answer &answer) {
   plan::TextTable table({"plan", "step", "memory", "received", "exposed", "idle", "binds"});
   for (const Ranked &each : answer.best)
-    table.add({(&each == &answer.best.front() ? "* " : "") + each.candidate.flags(), secondsText(each.seconds), byteSizeText(each.memory), byteSizeText(each.received),
-               percentText(each.exposed), percentText(each.bubble), each.binds()});
+    table.add({std::string(&each == &answer.best.front() ? "* " : each.isEstimate ? "~ " : "  ") + each.candidate.flags(), secondsText(each.seconds), byteSizeText(each.memory),
+               each.isEstimate ? "-" : byteSizeText(each.received), each.isEstimate ? "-" : percentText(each.exposed), percentText(each.bubble), each.binds()});
   return "plans for " + countText(answer.devices, "rank") + (answer.machine.empty() ? "" : " of " + answer.machine) +
-         ", the fastest first (step: simulated; memory: of the fullest rank; received: by a rank in a step; exposed, idle: shares of all ranks' time):\n" + table.text();
+         ", the fastest first (step: simulated; memory: of the fullest rank; received: by a rank in a step; exposed, idle: shares of all ranks' time; ~: estimated):\n" + table.text();
 }
 
 static std::string countsText(const Answer &answer) {
-  return llvm::formatv("{0} {1}, {2} beyond the memory by their weights and states alone, {3} compiled without code, of which {4} {5} not of this model",
-                       answer.candidates, answer.candidates == 1 ? "candidate" : "candidates", answer.tooLarge, answer.compiled, answer.refused,
-                       answer.refused == 1 ? "is" : "are")
-      .str();
+  return countText(int64_t(answer.candidates), "candidate") + ": " + std::to_string(answer.tooLarge) + " beyond the memory, " + std::to_string(answer.refused) +
+         " not of this model, " + std::to_string(answer.estimated) + " estimated from profiles of blocks, " + std::to_string(answer.compiled) + " compiled without code";
 }
 
 std::string reportText(const Answer &answer) {
   const Ranked &winner = answer.best.front();
   std::string text = "chosen: " + winner.candidate.flags() + " (" + secondsText(winner.seconds) + " a step, " + byteSizeText(winner.memory) + " a rank)\n" + tableText(answer) +
-                     "searched: " + countsText(answer) + "\n" + "bound: no plan takes less than " + secondsText(answer.leastSeconds) + "; the gap is " +
-                     percentText(1 - answer.leastSeconds / winner.seconds) + "\n";
+                     "searched: " + countsText(answer) + "\n" + "bound: no candidate takes less than " + secondsText(answer.leastSeconds) + " by the profiles, a gap of " +
+                     percentText(std::max(0.0, 1 - answer.leastSeconds / winner.seconds)) + "; at the peak of the machine no plan less than " + secondsText(answer.atPeak) + "\n";
   if (answer.memoryBinds) {
     const Ranked &faster = answer.memoryBinds->faster;
     text += "memory of stage " + std::to_string(faster.fullestStage) + " binds: " + byteSizeText(answer.memoryBinds->more) + " more a rank saves " +
@@ -64,6 +62,7 @@ std::string answerJson(const Answer &answer) {
     json.attribute("exposed", ranked.exposed);
     json.attribute("idle", ranked.bubble);
     json.attribute("binds", ranked.binds());
+    json.attribute("estimated", ranked.isEstimate);
   };
   json.object([&] {
     json.attribute("devices", answer.devices);
@@ -71,9 +70,11 @@ std::string answerJson(const Answer &answer) {
     json.attribute("memory_limit", answer.memory);
     json.attribute("candidates", int64_t(answer.candidates));
     json.attribute("beyond_memory", int64_t(answer.tooLarge));
+    json.attribute("estimated", int64_t(answer.estimated));
     json.attribute("compiled", int64_t(answer.compiled));
     json.attribute("refused", int64_t(answer.refused));
     json.attribute("least_seconds", answer.leastSeconds);
+    json.attribute("seconds_at_peak", answer.atPeak);
     json.attributeArray("plans", [&] {
       for (const Ranked &ranked : answer.best)
         json.object([&] { plan(ranked); });
