@@ -16,20 +16,24 @@ class Trace {
 public:
   using Clock = std::chrono::steady_clock;
   struct Event {
-    int32_t step, instruction; ///< index into the stage's schedule and into the program's instructions
+    int32_t step, instruction; ///< index into the stage's schedule and into the program's instructions; -1: all of the program
     Clock::time_point start, end;
+    bool isTransfer = false; ///< under way beside what the rank does: on a line of its own
   };
 
-  explicit Trace(const plan::Plan &plan);
+  /// `isMeasured`: events come while ranks run, and take no memory then.
+  explicit Trace(const plan::Plan &plan, bool isMeasured = true);
 
   /// Drops the events of the run before.
   void begin();
   void add(int64_t rank, const Event &event) { events[size_t(rank)].push_back(event); }
+  /// An event by its seconds from the beginning.
+  void add(int64_t rank, int32_t step, int32_t instruction, double start, double end, bool isTransfer);
   /// Of the last run, in order; none of a rank that another process has.
   const std::vector<Event> &of(int64_t rank) const { return events[size_t(rank)]; }
 
   const plan::Plan &plan() const { return traced; }
-  /// One process a stage, one thread a rank; args: ONNX node, micro-batch, bytes.
+  /// One process a stage, one thread a rank and another one for its transfers; args: ONNX node, micro-batch, bytes.
   std::string json() const;
 
 private:

@@ -221,6 +221,19 @@ int64_t payloadBytes(const Plan &plan, const Collective &collective) {
   return whole ? one : multiplySizes(one, groupSize(plan, collective.axes));
 }
 
+StepItems itemsOf(const Plan &plan) {
+  StepItems items;
+  for (const Port &port : plan.inputs) {
+    if (port.isStepScalar || port.shape.empty())
+      continue;
+    if (items.count == 0)
+      items.count = port.shape[0];
+    if (port.shape.size() == 2 && !isFloat(port.dtype))
+      return {"tokens", multiplySizes(port.shape[0], port.shape[1])};
+  }
+  return items;
+}
+
 PlanFacts staticFacts(const Plan &plan) {
   PlanFacts facts;
   if (!plan.entries.empty()) {

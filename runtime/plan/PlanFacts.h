@@ -62,6 +62,13 @@ struct PlanFacts {
 /// Bytes of a collective's full array at one rank: before a scatter, after a gather.
 int64_t payloadBytes(const Plan &plan, const Collective &collective);
 
+/// What the speed of a step is counted in.
+struct StepItems {
+  std::string name = "samples"; ///< "tokens" where an input of ids is [rows, tokens]
+  int64_t count = 0;            ///< of a step; 0 where no input has a shape
+};
+StepItems itemsOf(const Plan &plan);
+
 /// Everything but the timeline. Needs a plan that passed checkStructure. Of a plan with entries those of the first.
 PlanFacts staticFacts(const Plan &plan);
 

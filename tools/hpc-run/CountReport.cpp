@@ -20,16 +20,16 @@ std::string decimal(int64_t value) {
 /// The way of data: along axes, or from stage to stage.
 std::string overText(const std::string &axes) { return axes.empty() ? "stages" : axes; }
 
-std::string heading(const plan::Plan &plan) {
+} // namespace
+
+std::string planHeading(const plan::Plan &plan) {
   std::string axes;
   for (const plan::Axis &axis : plan.axes)
     axes += " x " + axis.name + "=" + std::to_string(axis.size);
   return plan.model + ": " + countText(plan.worldSize(), "rank") + " = " +
          countText(int64_t(plan.stages.size()), "stage") + axes + ", " +
-         countText(plan.microBatches, "micro-batch", "es") + "; one step, counted and not run\n";
+         countText(plan.microBatches, "micro-batch", "es");
 }
-
-} // namespace
 
 std::string describeCounts(const plan::Plan &plan, const std::vector<null::Counts> &counts) {
   using null::Counts;
@@ -64,7 +64,7 @@ std::string describeCounts(const plan::Plan &plan, const std::vector<null::Count
   work.add(std::move(sums));
   for (const auto &[kind, traffic] : all.traffic)
     moved.add({"all", kind.first, overText(kind.second), decimal(traffic.calls), decimal(traffic.bytes)});
-  return heading(plan) + "\n" + work.text() + "\n" + held.text() + (all.traffic.empty() ? "" : "\n" + moved.text());
+  return planHeading(plan) + "; one step, counted and not run\n\n" + work.text() + "\n" + held.text() + (all.traffic.empty() ? "" : "\n" + moved.text());
 }
 
 } // namespace hpc

@@ -8,6 +8,9 @@
 
 namespace hpc {
 
+/// "gpt2: 4 ranks = 2 stages x dp=2, 2 micro-batches"
+std::string planHeading(const plan::Plan &plan);
+
 /// Three tables: work, memory by lifetime, traffic. Rows are sets of ranks with equal numbers; the last row of work and
 /// traffic sums over all ranks.
 std::string describeCounts(const plan::Plan &plan, const std::vector<null::Counts> &counts);

@@ -2,11 +2,13 @@
 // A plan contains machine code: run only plans whose author you trust.
 #include "runtime/backend/host/MachineSpeed.h"
 #include "runtime/backend/null/Counts.h"
+#include "runtime/base/CountText.h"
 #include "runtime/base/File.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Npz.h"
 #include "runtime/core/CheckpointFiles.h"
 #include "runtime/core/Session.h"
+#include "runtime/cost/MachineFile.h"
 #include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
@@ -17,6 +19,7 @@
 #include "tools/flags/Arguments.h"
 #include "tools/hpc-run/CountReport.h"
 #include "tools/hpc-run/Inputs.h"
+#include "tools/hpc-run/PredictionReport.h"
 #include "tools/hpc-run/Profile.h"
 #include "tools/hpc-run/Report.h"
 #include "tools/running/OpenSession.h"
@@ -33,9 +36,9 @@ using namespace hpc;
 namespace {
 
 struct Flags : RunFlags {
-  std::string plan, entry, output;
+  std::string plan, entry, output, machine;
   std::vector<std::string> inputs;
-  bool profile = false;
+  bool profile = false, json = false;
   int repeat = 0;
 };
 
@@ -89,12 +92,17 @@ Status checkModes(const Flags &flags) {
   if (flags.training.any() && !flags.entry.empty())
     return Status::error(ErrorKind::Usage, "--entry is about a run with --input; --train, --gradients and --evaluate take the entry that "
                                            "is theirs; leave --entry out");
-  if (flags.backend != "null")
+  if (flags.json && flags.machine.empty())
+    return Status::error(ErrorKind::Usage, "--json prints what --machine predicts: add --backend=null --machine, or leave it out");
+  if (flags.backend != "null") {
+    if (!flags.machine.empty())
+      return Status::error(ErrorKind::Usage, "--machine predicts a step without doing it: add --backend=null, or leave --machine out");
     return Status::success();
-  if (!flags.inputs.empty() || !flags.output.empty() || !flags.weights.empty() || !flags.trace.empty() ||
+  }
+  if (!flags.inputs.empty() || !flags.output.empty() || !flags.weights.empty() || (!flags.trace.empty() && flags.machine.empty()) ||
       flags.poison || flags.profile || flags.repeat > 0 || flags.training.any())
     return Status::error(ErrorKind::Usage, "--backend=null counts one step without doing it: leave out --input, "
-                                           "--output, --weights, --trace, --profile, --poison, --repeat, --train and --gradients");
+                                           "--output, --weights, --profile, --poison, --repeat, --train, --gradients and, without --machine, --trace");
   return Status::success();
 }
 
@@ -104,6 +112,29 @@ Status countPlan(const plan::Plan &plan) {
   if (!counts.ok())
     return counts.status();
   std::fputs(describeCounts(plan, *counts).c_str(), stdout);
+  return Status::success();
+}
+
+/// --backend=null --machine: what one step takes there.
+Status predictPlan(const Flags &flags, const plan::Plan &plan) {
+  constexpr size_t mostEvents = 200000; // Perfetto and our own writer take more, slowly
+  Expected<cost::Machine> machine = cost::readMachine(flags.machine);
+  if (!machine.ok())
+    return machine.status().at("--machine");
+  if (machine->ranks() > 0 && plan.worldSize() > machine->ranks())
+    return Status::error(ErrorKind::Usage, "a plan of " + countText(plan.worldSize(), "rank") + " is more than --machine has: " + machine->name + " is " +
+                                               countText(machine->hosts, "host") + " of " + countText(machine->ranksPerHost, "rank") +
+                                               "; give a machine with more hosts");
+  std::vector<cost::ObservedRun> runs;
+  cost::PredictOptions options;
+  if (!flags.trace.empty())
+    options.observe = [&](const cost::ObservedRun &run) { runs.push_back(run); };
+  Expected<cost::Prediction> prediction = cost::predict(plan, *machine, options);
+  if (!prediction.ok())
+    return prediction.status();
+  if (!flags.trace.empty())
+    HPC_RETURN_IF_ERROR(writeFile(flags.trace, predictedTrace(plan, runs, mostEvents).json()));
+  std::fputs((flags.json ? predictionJson(plan, machine->name, *prediction) : describePrediction(plan, machine->name, *prediction)).c_str(), stdout);
   return Status::success();
 }
 
@@ -165,6 +196,8 @@ Status checkDestinations(const Flags &flags, int64_t process) {
 Status checkFiles(const Flags &flags, const plan::Plan &plan) {
   const TrainFlags &training = flags.training;
   std::vector<NamedFile> read = {{"the plan", flags.plan}};
+  if (!flags.machine.empty())
+    read.push_back(flag("--machine", flags.machine));
   for (auto [name, names] : {std::pair("--data", &training.data), std::pair("--evaluate", &training.evaluate)})
     if (Expected<std::vector<text::DataFiles>> groups = text::dataFilesOf(*names); groups.ok()) // names that are wrong are told when data are opened
       for (const text::DataFiles &group : *groups)
@@ -299,7 +332,7 @@ Status runPlan(Flags flags, const std::string &note, Status failed) {
   HPC_RETURN_IF_ERROR(failed);
   HPC_RETURN_IF_ERROR(readPlanOf(flags, 0, work));
   if (isCounted)
-    return countPlan(work.entry());
+    return flags.machine.empty() ? countPlan(work.entry()) : predictPlan(flags, work.entry());
   HPC_RETURN_IF_ERROR(findLoad(flags, nullptr).status());
   HPC_RETURN_IF_ERROR(readData(flags, 0, work));
   return runWork(flags, work, nullptr);
@@ -317,6 +350,8 @@ Flags readFlags(const Arguments &arguments) {
   flags.inputs = arguments.all("input");
   flags.output = arguments.text("output");
   flags.profile = arguments.has("profile");
+  flags.machine = arguments.text("machine");
+  flags.json = arguments.has("json");
   flags.repeat = int(arguments.whole("repeat").value_or(0));
   return flags;
 }

@@ -47,19 +47,9 @@ static RunFacts factsOf(const ReportFlags &flags, int64_t steps, const plan::Pla
   facts.steps = steps;
   facts.every = flags.every;
   facts.ranks = plan.worldSize();
-  facts.item = "samples";
-  for (const plan::Port &port : plan.inputs) {
-    if (port.isStepScalar || port.shape.empty())
-      continue;
-    const bool isIds = port.shape.size() == 2 && !isFloat(port.dtype);
-    if (facts.items == 0)
-      facts.items = port.shape[0];
-    if (isIds) {
-      facts.items = port.shape[0] * port.shape[1];
-      facts.item = "tokens";
-      break;
-    }
-  }
+  const plan::StepItems items = plan::itemsOf(plan);
+  facts.item = items.name;
+  facts.items = items.count;
   for (int64_t flops : plan::staticFacts(plan).productFlops)
     facts.flops += double(flops) * double(plan.ranksPerStage());
   facts.peak = flags.peak.value_or(0) * double(facts.ranks);
