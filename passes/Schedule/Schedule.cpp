@@ -11,16 +11,26 @@ namespace {
 struct Rewrite {
   const char *name;
   bool onlyOfSteps; ///< only of plans that write parameters or states
-  void (*apply)(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values);
+  void (*apply)(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values, const cost::Machine *machine);
 };
+
+/// A rewrite that no machine changes.
+template <void (*rewrite)(plan::Plan &, int64_t, std::vector<NotedValue> &)>
+void anywhere(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values, const cost::Machine *) {
+  rewrite(plan, stage, values);
+}
+
+void bucketForMachine(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values, const cost::Machine *machine) {
+  bucketGradients(plan, stage, values, machine ? bucketBytes(plan, stage, *machine) : defaultBucketBytes);
+}
 
 const Rewrite rewrites[] = {
     // What is skipped where nobody asks for it holds nothing up.
-    {"requested-outputs", false, markRequested},
-    {"packed-weights", false, markPacked},
+    {"requested-outputs", false, anywhere<markRequested>},
+    {"packed-weights", false, anywhere<markPacked>},
     // A sum that goes with others is posted once, so sums are joined before the others are posted one by one.
-    {"gradient-buckets", true, [](plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values) { bucketGradients(plan, stage, values); }},
-    {"overlap-collectives", false, overlapCollectives},
+    {"gradient-buckets", true, bucketForMachine},
+    {"overlap-collectives", false, anywhere<overlapCollectives>},
 };
 
 bool writesState(const plan::Plan &plan) {
@@ -31,7 +41,7 @@ bool writesState(const plan::Plan &plan) {
 }
 } // namespace
 
-Status schedulePlan(plan::Plan &plan, std::vector<NotedValue> &values, const RewriteCheck &check) {
+Status schedulePlan(plan::Plan &plan, std::vector<NotedValue> &values, const RewriteCheck &check, const cost::Machine *machine) {
   if (check)
     HPC_RETURN_IF_ERROR(check(plan).at("before the first rewrite"));
   const bool isStep = writesState(plan);
@@ -39,7 +49,7 @@ Status schedulePlan(plan::Plan &plan, std::vector<NotedValue> &values, const Rew
     if (rewrite.onlyOfSteps && !isStep)
       continue;
     for (int64_t stage = 0; stage < int64_t(plan.stages.size()); ++stage)
-      rewrite.apply(plan, stage, values);
+      rewrite.apply(plan, stage, values, machine);
     if (check)
       HPC_RETURN_IF_ERROR(check(plan).at(std::string("after the rewrite '") + rewrite.name + "'"));
   }

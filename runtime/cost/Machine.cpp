@@ -48,8 +48,13 @@ const Link &Machine::linkOf(int64_t first, int64_t span) const {
   return links.back();
 }
 
-int64_t Machine::bytesOfLatency() const {
-  const Link &link = links.front();
+double Machine::reachedFlops(DType type) const {
+  const ProductSpeed &speed = speedOf(type);
+  return speed.efficiency.empty() ? speed.flops : speed.flops * speed.efficiency.back().share;
+}
+
+int64_t Machine::bytesOfLatency(size_t index) const {
+  const Link &link = links[index];
   double shortest = link.start + link.latency;
   for (const Protocol &other : link.others)
     shortest = std::min(shortest, other.start + other.latency);

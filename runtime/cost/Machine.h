@@ -79,11 +79,13 @@ struct Machine {
 
   // Ratios, by which heuristics weigh; sending is over the innermost link.
   double flops(DType type = DType::F32) const { return speedOf(type).flops; }
+  /// Of large products: the peak times the share that these reach.
+  double reachedFlops(DType type = DType::F32) const;
   /// Operations of products that take as long as a byte of memory, or as one that is sent.
-  double operationsPerByte(DType type = DType::F32) const { return flops(type) / bytesPerSecond; }
-  double operationsPerByteSent(DType type = DType::F32) const { return flops(type) / links.front().bytesPerSecond; }
-  /// Bytes that take as long to send as the start and first step of a collective, by the protocol where these are shortest.
-  int64_t bytesOfLatency() const;
+  double operationsPerByte(DType type = DType::F32) const { return reachedFlops(type) / bytesPerSecond; }
+  double operationsPerByteSent(DType type = DType::F32) const { return reachedFlops(type) / links.front().bytesPerSecond; }
+  /// Bytes that take as long to send as the start and first step of a collective, by the protocol where these are shortest. `link`: by index.
+  int64_t bytesOfLatency(size_t link = 0) const;
 };
 
 } // namespace hpc::cost

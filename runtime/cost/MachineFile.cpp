@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <optional>
 #include <set>
 
 namespace hpc::cost {
@@ -106,19 +108,19 @@ public:
     if (!found || (word && *found == word))
       return;
     const std::string must = std::string("; it must be a whole number of at least 1") + (word ? std::string(", or \"") + word + "\"" : "");
-    if (!found->is_number_integer())
-      return fail(fieldOf(key) + " is " + kindOf(*found) + must);
-    value = found->is_number_unsigned() && found->get<uint64_t>() > uint64_t(INT64_MAX) ? INT64_MAX : found->get<int64_t>();
-    if (value < 1)
-      fail(fieldOf(key) + " is " + std::to_string(value) + must);
+    if (std::optional<int64_t> number = wholeOf(*found); number && *number >= 1)
+      value = *number;
+    else
+      fail(fieldOf(key) + " is " + kindOf(*found) + must);
   }
   /// A whole number from 0 on.
   void count(const char *key, int64_t &value) {
     const Json *found = find(key, /*isRequired=*/true);
-    if (found && !(found->is_number_unsigned() && found->get<uint64_t>() <= uint64_t(INT64_MAX)))
-      fail(fieldOf(key) + " is " + kindOf(*found) + "; it must be a whole number of at least 0");
+    std::optional<int64_t> number = found ? wholeOf(*found) : std::nullopt;
+    if (number && *number >= 0)
+      value = *number;
     else if (found)
-      value = found->get<int64_t>();
+      fail(fieldOf(key) + " is " + kindOf(*found) + "; it must be a whole number of at least 0");
   }
   void memory(int64_t &bytes, bool isRequired) {
     const Json *found = find("memory", isRequired);
@@ -164,6 +166,12 @@ public:
   bool holdsNumber(const char *key) const { return json.is_object() && json.contains(key) && json.at(key).is_number(); }
 
 private:
+  /// Of 2 and 2.0, as JSON Schema has it. What is beyond 2^53 is no size of a machine.
+  static std::optional<int64_t> wholeOf(const Json &value) {
+    constexpr double most = 0x1p53;
+    const double number = value.is_number() ? value.get<double>() : 0.5;
+    return number == std::floor(number) && std::abs(number) <= most ? std::optional<int64_t>(int64_t(number)) : std::nullopt;
+  }
   static std::string shortText(const Json &value) {
     std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
     return text.size() > 40 ? text.substr(0, 40) + "..." : text;

@@ -130,6 +130,8 @@ TEST(MachineFile, RefusesOtherUnits) {
         return;
       Json json = whole;
       for (const double factor : {1e3, 1e-3, 1e6, 1e-6, -1.0}) {
+        if (value.is_number_integer() && factor > 1) // numbers of ranks, which have no unit
+          continue;
         json[place] = value.get<double>() * factor;
         EXPECT_NE(errorOf(json.dump()), "ok") << name << place.to_string() << " times " << factor;
       }
