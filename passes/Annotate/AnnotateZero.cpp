@@ -5,6 +5,7 @@
 #include "compiler/ElementType.h"
 #include "compiler/ModuleMachine.h"
 #include "passes/Annotate/Passes.h"
+#include "runtime/cost/CollectiveTime.h"
 
 namespace hpc {
 
@@ -20,7 +21,7 @@ struct ZeroAnnotator {
   std::map<std::string, SmallVector<nn::ParameterOp>> parameters;
   std::map<std::string, std::optional<size_t>> chosen; ///< the dim that is cut, by parameter
   nn::Dependences dependences;
-  Prices prices;
+  int64_t bytesOfLatency; ///< over the link that the ranks of data lie apart
 
   /// Whether a seed cuts dim `dim` of a weight, or the dim that it becomes in a weight computed from this one (the
   /// kernel of a convolution, reshaped for its product). A cut over data of the same dim would be moved for each use.
@@ -51,7 +52,7 @@ struct ZeroAnnotator {
     RankedTensorType type = nn::tensorType(parameter);
     ArrayRef<int64_t> shape = type.getShape();
     int64_t ranks = ranksOf(axes);
-    bool isSmall = type.getNumElements() * elementBytes(type.getElementType()) < prices.bytesOfLatency;
+    bool isSmall = type.getNumElements() * elementBytes(type.getElementType()) < bytesOfLatency;
     if (shape.size() < 2 && (isSmall || mesh.sizeOf(dist::AxisRole::Tensor) > 1))
       return std::nullopt;
     for (size_t dim = 0; dim < shape.size(); ++dim)
@@ -141,6 +142,16 @@ struct ZeroAnnotator {
   }
 };
 
+int64_t latencyOver(const std::vector<std::string> &axes, const dist::Mesh &mesh, func::FuncOp function) {
+  const cost::Machine machine = machineOf(function);
+  std::vector<plan::Axis> ranks;
+  for (const dist::Mesh::Axis &axis : mesh.axes)
+    if (axis.role != dist::AxisRole::Time)
+      ranks.push_back({axis.name, axis.size});
+  const cost::GroupShape shape = cost::shapeOf(machine, ranks, axes);
+  return machine.bytesOfLatency(shape.levels.empty() ? 0 : shape.levels.back().link);
+}
+
 struct AnnotateZero : impl::AnnotateZeroBase<AnnotateZero> {
   using AnnotateZeroBase::AnnotateZeroBase;
 
@@ -157,7 +168,7 @@ struct AnnotateZero : impl::AnnotateZeroBase<AnnotateZero> {
                                           << "add --dp=N, or leave it out";
       return;
     }
-    ZeroAnnotator{function, mesh, level, axes, {}, {}, nn::findDependences(function), pricesOf(function)}.run();
+    ZeroAnnotator{function, mesh, level, axes, {}, {}, nn::findDependences(function), latencyOver(axes, mesh, function)}.run();
   }
 };
 } // namespace

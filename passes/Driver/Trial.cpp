@@ -59,7 +59,8 @@ static Expected<Trial> tryRecomputed(ModuleOp module, const Options &options) {
   Expected<Lowered> lowered = lowerToPlan(module, {});
   if (!lowered.ok())
     return lowered.status();
-  HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted));
+  const cost::Machine machine = machineOf(options);
+  HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted, {}, options.machine.empty() ? nullptr : &machine));
   Status fits = placeBuffers(lowered->plan, {options.memory});
   if (!fits.ok() && fits.kind() != ErrorKind::Capacity)
     return fits;
@@ -73,10 +74,12 @@ static Expected<Trial> tryRecomputed(ModuleOp module, const Options &options) {
   trial.cost = costOf(facts, lowered->plan, options);
   trial.summary = plan::summarize(lowered->plan, facts);
   trial.fits = std::move(fits);
-  Expected<cost::Prediction> step = cost::predict(lowered->plan, machineOf(options));
+  Expected<cost::Prediction> step = cost::predict(lowered->plan, machine);
   HPC_RETURN_IF_ERROR(step.status());
   trial.seconds = step->seconds;
-  trial.costs = cost::stageCosts(lowered->plan, cost::Machine());
+  if (!options.machine.empty())
+    trial.cost = trial.seconds * double(trial.ranks) * machine.flops();
+  trial.costs = cost::stageCosts(lowered->plan, machine);
   trial.bubble = step->bubble;
   for (const cost::RankSeconds &rank : step->ranks)
     trial.exposed += step->seconds > 0 ? rank.exposed / step->seconds / double(step->ranks.size()) : 0;
