@@ -19,9 +19,10 @@ struct LayerRun {
 
 struct Blocks {
   Trunk trunk;
-  std::vector<LayerRun> layers; ///< in program order; ops before the first product count as the first layer's, those after the last as the last one's
   std::vector<size_t> firstOp; ///< of every block, index into the trunk's ops; the first is 0
   std::vector<double> cost;    ///< floating-point operations of every block
+  /// In program order; ops before the first product count as the first layer's, those after the last as the last one's.
+  std::vector<LayerRun> layers = {};
   size_t size() const { return firstOp.size(); }
   /// Index of the op after a block's last one.
   size_t endOp(size_t block) const { return block + 1 < size() ? firstOp[block + 1] : trunk.ops.size(); }
