@@ -1,5 +1,5 @@
 // The walk of the ranks; transfers are in StepTransfers.cpp. What happens at one moment does not depend on the order in which it is
-// handled, but for messages that meet at that moment: rates change when nothing else happens any more.
+// handled: first all ends, then ranks in their order; rates change when nothing else happens any more.
 #include "runtime/cost/StepSimulation.h"
 
 #include <algorithm>
@@ -31,33 +31,35 @@ int64_t StepSimulation::requestKey(int32_t rank, int64_t request) const {
 
 Status StepSimulation::run() {
   while (true) {
-    while (!ready.empty()) {
+    while (!ready.empty() || clock.isDue()) {
+      if (clock.isDue()) {
+        end(clock.next());
+        continue;
+      }
       const int32_t rank = ready.top();
       ready.pop();
       advance(rank);
     }
-    if (!clock.isDue())
-      settle();
+    settle();
     if (clock.isIdle())
       break;
-    const size_t ended = clock.next();
-    if (ended >= ranks.size()) {
-      finish(int32_t(ended - ranks.size()));
-      continue;
-    }
-    const int32_t rank = int32_t(ended);
-    vacate(rank);
-    if (ranks[ended].carried >= 0) {
-      finishCarrying(rank);
-    } else {
-      finishWork(rank);
-      goOn(rank);
-    }
+    end(clock.next());
   }
   for (const Rank &rank : ranks)
     if (!rank.isFinished)
       return Status::error(ErrorKind::Plan, "a step cannot be simulated, since ranks wait for ever; check the plan");
   return Status::success();
+}
+
+void StepSimulation::end(size_t activity) {
+  if (activity >= ranks.size())
+    return finish(int32_t(activity - ranks.size()));
+  const int32_t rank = int32_t(activity);
+  vacate(rank);
+  if (ranks[activity].carried >= 0)
+    return finishCarrying(rank);
+  finishWork(rank);
+  goOn(rank);
 }
 
 /// Runs a rank until it blocks or is done. Whoever ends what it is blocked by moves it behind the op.

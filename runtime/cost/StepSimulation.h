@@ -71,6 +71,9 @@ private:
     std::deque<int32_t> sends, recvs; ///< unmatched; at most one of the lists is not empty
   };
 
+  /// Of the clock.
+  void end(size_t activity);
+
   // Ranks.
   void advance(int32_t rank);
   /// Whether the rank is blocked at the op.

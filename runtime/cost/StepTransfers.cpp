@@ -266,7 +266,9 @@ void StepSimulation::finishCarrying(int32_t rank) {
     return;
   }
   // The last of them lets all go on.
-  transfer.path = state.path;
+  if (clock.now() > transfer.readyAt || state.path > transfer.path)
+    transfer.path = state.path;
+  transfer.readyAt = clock.now();
   stand(rank, number);
   if (--transfer.carrying == 0)
     release(number);
