@@ -121,7 +121,7 @@ Outcome tryOne(Attempt &attempt, const Candidate &candidate, int64_t ranks) {
   std::string text = candidate.flags + " (" + byteSizeText(trial->peak());
   if (trial->ranks != ranks)
     text += " on each of " + std::to_string(trial->ranks) + " ranks";
-  addFit(attempt.fits, {text + ")", trial->cost});
+  addFit(attempt.fits, {text + ")", trial->rankSeconds()});
   return Outcome::Fits;
 }
 

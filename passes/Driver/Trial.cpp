@@ -42,17 +42,6 @@ static Status runQuietly(ModuleOp module, const Options &options, StringRef last
   return ok ? Status::success() : Status::error(ErrorKind::Capacity, "");
 }
 
-static double costOf(const plan::PlanFacts &facts, const plan::Plan &plan, const Options &options) {
-  double flops = 0, sent = 0;
-  for (int64_t ofStage : facts.productFlops)
-    flops = std::max(flops, double(ofStage));
-  for (const std::vector<plan::TrafficFacts> *traffic : {&facts.collectives, &facts.transfers})
-    for (const plan::TrafficFacts &each : *traffic)
-      sent += double(each.bytes) * double(each.runs) / double(plan.stages.size());
-  double bubble = double(options.stages() - 1) / double(options.ppChunks * options.microBatches());
-  return (flops + pricesOf(options).operationsPerByteSent * sent) * (1 + bubble) * double(plan.ranksPerStage()) * double(plan.stages.size());
-}
-
 /// The rest of the way of a program that has been through phase recompute, where it is part of it.
 static Expected<Trial> tryRecomputed(ModuleOp module, const Options &options) {
   HPC_RETURN_IF_ERROR(runQuietly(module, options, ""));
@@ -71,14 +60,11 @@ static Expected<Trial> tryRecomputed(ModuleOp module, const Options &options) {
   trial.kept.assign(kept.begin(), kept.end());
   trial.kept.resize(trial.memory.size());
   trial.ranks = lowered->plan.ranksPerStage() * int64_t(lowered->plan.stages.size());
-  trial.cost = costOf(facts, lowered->plan, options);
   trial.summary = plan::summarize(lowered->plan, facts);
   trial.fits = std::move(fits);
   Expected<cost::Prediction> step = cost::predict(lowered->plan, machine);
   HPC_RETURN_IF_ERROR(step.status());
   trial.seconds = step->seconds;
-  if (!options.machine.empty())
-    trial.cost = trial.seconds * double(trial.ranks) * machine.flops();
   trial.costs = cost::stageCosts(lowered->plan, machine);
   trial.bubble = step->bubble;
   for (const cost::RankSeconds &rank : step->ranks)

@@ -18,15 +18,14 @@ struct Trial {
   std::vector<plan::MemoryFacts> memory; ///< by stage
   std::vector<int64_t> kept;             ///< by stage: bytes that forward keeps for backward
   int64_t ranks = 1;
-  /// What all ranks together spend on a step, in operations: products, the bubble, and a price for what is sent; where the options have a
-  /// machine, its `seconds`.
-  double cost = 0;
   double seconds = 0;             ///< of a step on the machine of the options, simulated
   double exposed = 0, bubble = 0; ///< shares of all ranks' time: they stand at transfers, and are idle
   std::vector<cost::StageCosts> costs; ///< by stage
   plan::PlanSummary summary;
   Status fits; ///< the error of place where a rank takes more than `options.memory`
 
+  /// What all ranks together spend on a step.
+  double rankSeconds() const { return seconds * double(ranks); }
   int64_t peak() const;
   /// Bytes of the fullest rank that live longer than a micro-batch: no recomputation takes less of them.
   int64_t lasting() const;

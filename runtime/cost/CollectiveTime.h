@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/cost/Machine.h"
-#include "runtime/plan/Replay.h"
+#include "runtime/plan/InstructionRun.h"
 
 #include <map>
 #include <memory>

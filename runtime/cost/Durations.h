@@ -1,8 +1,8 @@
-// How long each instruction of a plan takes on a machine: the clock of a replay (runtime/plan/Replay.h).
+// How long each instruction of a plan takes on a machine: the clock of its simulation (Predict.h).
 #pragma once
 
 #include "runtime/cost/Machine.h"
-#include "runtime/plan/Replay.h"
+#include "runtime/plan/InstructionRun.h"
 
 namespace hpc::cost {
 

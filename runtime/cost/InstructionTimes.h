@@ -2,7 +2,7 @@
 // micro-batch.
 #pragma once
 
-#include "runtime/plan/Replay.h"
+#include "runtime/plan/InstructionRun.h"
 
 namespace hpc::cost {
 

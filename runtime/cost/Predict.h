@@ -5,7 +5,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/cost/Machine.h"
 #include "runtime/plan/Plan.h"
-#include "runtime/plan/Replay.h"
+#include "runtime/plan/InstructionRun.h"
 
 #include <functional>
 #include <string>

@@ -11,14 +11,12 @@
 
 namespace hpc::plan {
 
-Simulation::Simulation(const Plan &plan, Ranks simulated, const Durations *durations)
-    : plan(plan), ranks(plan.ranksPerStage()), durations(durations) {
+Simulation::Simulation(const Plan &plan, Ranks simulated) : plan(plan), ranks(plan.ranksPerStage()) {
   timeline.stages.resize(plan.stages.size());
   for (const Stage &stage : plan.stages)
-    streams.push_back(buildStreams(plan, stage, durations));
+    streams.push_back(buildStreams(plan, stage));
   states.resize(plan.worldSize());
   standsForAll = simulated == Ranks::OneOfAlike && areAlike();
-  replay.ranks.resize(states.size());
   for (int32_t rank = int32_t(states.size()); rank-- > 0;) {
     if (standsForAll && rank % ranks != 0)
       continue;
@@ -137,40 +135,9 @@ Status Simulation::run() {
   HPC_RETURN_IF_ERROR(deadlock());
   for (int32_t rank = 0; rank < int32_t(states.size()); ++rank) {
     HPC_RETURN_IF_ERROR(finish(rank));
-    replay.length = std::max(replay.length, states[rank].clock);
+    timeline.length = std::max(timeline.length, states[rank].clock);
   }
-  timeline.length = int64_t(replay.length);
   return Status::success();
-}
-
-double Simulation::durationOf(const Site &site) const {
-  const Instruction &instruction = instructionAt(site);
-  const int64_t microBatch = plan.stages[stageOf(site.rank)].schedule[site.step].microBatch;
-  return durations ? (*durations)({plan, instruction, site.rank % ranks, microBatch, stageOf(site.rank)}) : 0;
-}
-
-void Simulation::work(int32_t rank, const StreamOp &op) {
-  RankState &state = states[rank];
-  if (!durations) {
-    if (rank % ranks == 0)
-      timeline.stages[stageOf(rank)].push_back({int64_t(state.clock), state.step});
-    ++state.clock;
-    return;
-  }
-  for (int32_t i = op.instruction; i < op.end; ++i) {
-    const Site site{rank, state.step, i};
-    const Instruction &instruction = instructionAt(site);
-    if (instruction.onRequest || !isOn(rank, &instruction.when))
-      continue;
-    const double seconds = durationOf(site);
-    state.clock += seconds;
-    replay.ranks[rank].computing += seconds;
-  }
-}
-
-void Simulation::standAt(int32_t rank, double start, double end) {
-  replay.ranks[rank].exposed += std::max(0.0, end - std::max(start, states[rank].clock));
-  states[rank].clock = std::max(states[rank].clock, end);
 }
 
 /// Runs a rank until it blocks or is done. A blocked rank stays at its op and tries it again.
@@ -196,7 +163,9 @@ Status Simulation::advance(int32_t rank) {
 Status Simulation::execute(int32_t rank, const StreamOp &op, bool &blocked) {
   switch (op.kind) {
   case OpKind::Work:
-    work(rank, op);
+    if (rank % ranks == 0)
+      timeline.stages[stageOf(rank)].push_back({states[rank].clock, states[rank].step});
+    ++states[rank].clock;
     return Status::success();
   case OpKind::Touch:
     for (const TrackedUse &one : op.uses)
@@ -215,7 +184,7 @@ Status Simulation::execute(int32_t rank, const StreamOp &op, bool &blocked) {
 
 /// Arrives at a collective; the last member lets all go on. A posted one is complete by then, but in flight.
 Status Simulation::meet(int32_t rank, const StreamOp &op, bool &blocked) {
-  int32_t request = std::get<Collective>(instructionAt(siteOf(rank, op)).action).request, posted = -1;
+  int32_t request = std::get<Collective>(instructionAt(siteOf(rank, op)).action).request;
   if (request < 0) {
     for (const TrackedUse &one : op.uses)
       HPC_RETURN_IF_ERROR(use(rank, op, one));
@@ -226,7 +195,6 @@ Status Simulation::meet(int32_t rank, const StreamOp &op, bool &blocked) {
     Expected<int32_t> launched = launch(rank, op, post);
     if (!launched.ok())
       return launched.status();
-    posted = *launched;
   }
   if (standsForAll) // for all members
     return Status::success();
@@ -246,27 +214,16 @@ Status Simulation::meet(int32_t rank, const StreamOp &op, bool &blocked) {
                    hpc::name(first.dtype) + "); the members of a group must issue the same collectives in one order");
   }
   meeting.members.push_back(rank);
-  meeting.posts.push_back(posted);
   if (int64_t(meeting.members.size()) < stream.groupSizes[op.signature]) {
     states[rank].blockedMeeting = key;
     blocked = true;
     return Status::success();
   }
-  double start = durations ? groupFree[key] : 0;
+  int64_t clock = 0;
   for (int32_t member : meeting.members)
-    start = std::max(start, states[member].clock);
-  const double seconds = durationOf(siteOf(rank, op)), end = start + seconds;
-  if (durations)
-    groupFree[key] = end;
-  for (size_t i = 0; i < meeting.members.size(); ++i) {
-    const int32_t member = meeting.members[i], post = meeting.posts[i];
-    replay.ranks[member].communicating += seconds;
-    if (post >= 0) {
-      posts[post].start = start;
-      posts[post].clock = end;
-    }
-    if (post < 0 || !durations) // without a clock all ranks go on together
-      standAt(member, start, end);
+    clock = std::max(clock, states[member].clock);
+  for (int32_t member : meeting.members) {
+    states[member].clock = clock;
     states[member].blockedMeeting = -1;
     if (member == rank)
       continue;

@@ -1,12 +1,11 @@
 // The state of the rendezvous simulation: all ranks' cursors, the messages between them, the collectives that wait for
-// members. A rank runs until it blocks; what unblocks it puts it back on the list of ranks that can run. Time passes by
-// durations (Replay.h), or one unit per run of a program that computes, which gives the picture of the pipeline.
+// members. A rank runs until it blocks; what unblocks it puts it back on the list of ranks that can run. No time passes
+// but a logical clock (one unit per run of a program that computes), which gives the picture of the pipeline.
 // Where all ranks of a stage do the same, one of them stands for all.
 #pragma once
 
 #include "runtime/base/Status.h"
 #include "runtime/plan/PlanFacts.h"
-#include "runtime/plan/Replay.h"
 #include "runtime/plan/Streams.h"
 
 #include <deque>
@@ -28,7 +27,7 @@ struct Post {
   int32_t peer = 0, channel = 0, request = 0, slot = 0, microBatch = 0;
   int64_t bytes = 0;
   const std::vector<TrackedUse> *uses = nullptr; ///< of copies for `microBatch`; they last until the wait
-  double start = 0, clock = 0; ///< when it was posted; once complete, when all sides were, and when it was done
+  int64_t clock = 0; ///< when it was posted; when both sides were, once complete
   bool complete = false;
   bool waitedFor = false; ///< its rank is blocked on it
 };
@@ -41,12 +40,12 @@ struct Lane {
 /// A group that waits for its members to arrive at a collective.
 struct Meeting {
   Site first;
-  std::vector<int32_t> members, posts; ///< ranks that have arrived, and what they have posted
+  std::vector<int32_t> members; ///< ranks that have arrived
 };
 
 struct RankState {
   int32_t step = 0, op = 0;
-  double clock = 0;
+  int64_t clock = 0;
   int32_t blockedPost = -1;                      ///< waits for this post
   int64_t blockedMeeting = -1;                   ///< waits at this collective
   std::vector<int32_t> holds;                    ///< by tracked copy: the micro-batch whose data it has, or -1
@@ -58,11 +57,10 @@ class Simulation {
 public:
   enum class Ranks { All, OneOfAlike };
   /// OneOfAlike: the first rank of each stage stands for all of them, where they do the same.
-  explicit Simulation(const Plan &plan, Ranks simulated = Ranks::All, const Durations *durations = nullptr);
+  explicit Simulation(const Plan &plan, Ranks simulated = Ranks::All);
   Status run();
   bool isOfAll() const { return !standsForAll; }
   Timeline takeTimeline() { return std::move(timeline); }
-  Replay takeReplay() { return std::move(replay); }
   /// The most posts that were without their wait at once.
   size_t mostPosts() const { return posts.size(); }
 
@@ -80,10 +78,6 @@ private:
   Status meet(int32_t rank, const StreamOp &op, bool &blocked);
   Status use(int32_t rank, const StreamOp &op, const TrackedUse &use);
   Status finish(int32_t rank) const;
-  void work(int32_t rank, const StreamOp &op);
-  double durationOf(const Site &site) const;
-  /// The rank stands at a transfer until it is done.
-  void standAt(int32_t rank, double start, double end);
   Status deadlock() const;
 
   int64_t stageOf(int32_t rank) const { return rank / ranks; }
@@ -108,10 +102,7 @@ private:
   std::vector<int32_t> freePosts; ///< of `posts`: waited for, so their places are taken again
   std::unordered_map<uint64_t, Lane> lanes;
   std::unordered_map<int64_t, Meeting> meetings;
-  std::unordered_map<int64_t, double> groupFree; ///< when a group is done with its collectives so far
   Timeline timeline;
-  const Durations *durations;
-  Replay replay;
 };
 
 } // namespace hpc::plan

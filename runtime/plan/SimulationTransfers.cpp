@@ -140,11 +140,9 @@ Status Simulation::match(int32_t sendId, int32_t recvId) {
     return fault(siteText(send.site) + " sends data of micro-batch " + std::to_string(send.microBatch) +
                  ", but the receive that it meets, " + siteText(recv.site) + ", is for micro-batch " +
                  std::to_string(recv.microBatch) + "; both stages must take the micro-batches in one order");
-  const double start = std::max(send.clock, recv.clock), seconds = durationOf(send.site);
+  int64_t clock = std::max(send.clock, recv.clock);
   for (Post *post : {&send, &recv}) {
-    post->start = start;
-    post->clock = start + seconds;
-    replay.ranks[post->site.rank].communicating += seconds;
+    post->clock = clock;
     post->complete = true;
     if (!post->waitedFor)
       continue;
@@ -168,7 +166,7 @@ Status Simulation::wait(int32_t rank, const StreamOp &op, bool &blocked) {
     blocked = true;
     return Status::success();
   }
-  standAt(rank, post.start, post.clock);
+  state.clock = std::max(state.clock, post.clock);
   for (const TrackedUse &flying : *post.uses)
     if (flying.write)
       state.holds[stateIndex(rank, flying, post.microBatch)] = post.microBatch;

@@ -35,7 +35,6 @@ std::vector<int32_t> groupsOver(const Plan &plan, const std::vector<std::string>
 struct Builder {
   const Plan &plan;
   const Stage &stage;
-  const bool isTimed;
   StageStreams streams;
   Regions regions;
   std::vector<int32_t> trackedOf; ///< by region, -1: not tracked
@@ -89,18 +88,10 @@ struct Builder {
     return found->second;
   }
 
-  static StreamOp stretch(int32_t begin, int32_t end) {
-    StreamOp work;
-    work.kind = OpKind::Work;
-    work.instruction = begin;
-    work.end = end;
-    return work;
-  }
-
-  /// Without a clock the work goes before the first send: by then a program has waited for what it needs and computed.
+  /// The work goes before the first send: by then a program has waited for what it needs and computed.
   std::vector<StreamOp> build(const Program &program) {
     std::vector<StreamOp> ops;
-    int32_t workAt = -1, worked = 0;
+    int32_t workAt = -1;
     bool computes = false;
     for (int32_t i = 0; i < int32_t(program.instructions.size()); ++i) {
       const Instruction &instruction = program.instructions[i];
@@ -122,25 +113,22 @@ struct Builder {
       computes = computes || op.kind == OpKind::Touch || op.kind == OpKind::Collective;
       if (op.kind == OpKind::Send && workAt < 0)
         workAt = int32_t(ops.size());
-      if (isTimed && op.kind != OpKind::Touch && worked < i)
-        ops.push_back(stretch(worked, i));
-      if (op.kind != OpKind::Touch)
-        worked = i + 1;
       if (op.kind != OpKind::Touch || !op.uses.empty())
         ops.push_back(std::move(op));
     }
-    if (isTimed)
-      ops.push_back(stretch(worked, int32_t(program.instructions.size())));
-    else if (computes)
-      ops.insert(workAt < 0 ? ops.end() : ops.begin() + workAt, stretch(0, 0));
+    if (computes) {
+      StreamOp work;
+      work.kind = OpKind::Work;
+      ops.insert(workAt < 0 ? ops.end() : ops.begin() + workAt, std::move(work));
+    }
     return ops;
   }
 };
 
 } // namespace
 
-StageStreams buildStreams(const Plan &plan, const Stage &stage, bool isTimed) {
-  Builder builder{plan, stage, isTimed, {}, {}, {}, {}, {}};
+StageStreams buildStreams(const Plan &plan, const Stage &stage) {
+  Builder builder{plan, stage, {}, {}, {}, {}, {}};
   builder.findContents();
   builder.findRegions();
   builder.chooseTracked();

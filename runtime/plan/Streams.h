@@ -19,7 +19,7 @@ struct TrackedUse {
 
 enum class OpKind : uint8_t {
   Touch, ///< an instruction of the rank's own that uses tracked buffers
-  Work,  ///< stands for all that the program computes, or with a clock for a stretch of it
+  Work,  ///< stands for all that the program computes: one unit of the clock
   Collective,
   Send,
   Recv,
@@ -28,7 +28,7 @@ enum class OpKind : uint8_t {
 
 struct StreamOp {
   OpKind kind = OpKind::Touch;
-  int32_t instruction = 0, end = 0; ///< `end`: of a stretch of work
+  int32_t instruction = 0;
   const ByCoord *when = nullptr; ///< null: everywhere
   int32_t signature = -1;        ///< Collective: index into StageStreams::groupOf
   std::vector<TrackedUse> uses;  ///< reads before writes
@@ -57,7 +57,6 @@ struct StageStreams {
   std::vector<int64_t> groupSizes;           ///< per list of axes
 };
 
-/// `isTimed`: the work of a program is what lies between its communication; else it is one unit.
-StageStreams buildStreams(const Plan &plan, const Stage &stage, bool isTimed);
+StageStreams buildStreams(const Plan &plan, const Stage &stage);
 
 } // namespace hpc::plan
