@@ -1,6 +1,7 @@
 // Candidates with the ranks that there are come first; those with more are tried only where fewer than three fit.
 #include "passes/Driver/Alternatives.h"
 
+#include "passes/Driver/ProfileEstimate.h"
 #include "runtime/base/ByteSize.h"
 
 #include "mlir/IR/Threading.h"
@@ -103,11 +104,36 @@ void addFit(std::vector<Fit> &fits, Fit fit) {
 /// One candidate's tries.
 struct Attempt {
   Trials &trials;
+  BlockProfiler *blocks;
   StagedTrials tries = {};
   std::vector<Fit> fits = {};
 };
 
+/// "--dp=4 (1.2 GiB on each of 8 ranks)"
+std::string textOf(const Candidate &candidate, const std::string &about, int64_t peak, int64_t ranks) {
+  const int64_t needed = dist::ranksOf(candidate.options.degrees);
+  return candidate.flags + " (" + about + byteSizeText(peak) + (needed == ranks ? "" : " on each of " + std::to_string(needed) + " ranks") + ")";
+}
+
+/// nullopt: the profile does not have it.
+std::optional<Outcome> estimateOne(Attempt &attempt, const Candidate &candidate, int64_t ranks) {
+  if (attempt.trials.meanLasting(candidate.options) > candidate.options.memory)
+    return Outcome::Hopeless;
+  Options options = candidate.options;
+  options.memory -= options.memory / 100;
+  Expected<ProfileEstimate> estimate = estimateByProfile(*attempt.blocks, options);
+  if (!estimate.ok())
+    return std::nullopt;
+  if (estimate->peak() > options.memory)
+    return estimate->lasting > options.memory ? Outcome::Hopeless : Outcome::TooLarge;
+  addFit(attempt.fits, {textOf(candidate, "about ", estimate->peak(), ranks), estimate->seconds * double(dist::ranksOf(options.degrees))});
+  return Outcome::Fits;
+}
+
 Outcome tryOne(Attempt &attempt, const Candidate &candidate, int64_t ranks) {
+  if (attempt.blocks)
+    if (std::optional<Outcome> outcome = estimateOne(attempt, candidate, ranks))
+      return *outcome;
   Trials &trials = attempt.trials;
   if (Expected<int64_t> least = trials.leastLasting(candidate.options); least.ok() && *least > candidate.options.memory)
     return Outcome::Hopeless;
@@ -118,10 +144,7 @@ Outcome tryOne(Attempt &attempt, const Candidate &candidate, int64_t ranks) {
     return Outcome::TooLarge;
   if (!trial->fits.ok())
     return outcomeOf(*trial, candidate.options);
-  std::string text = candidate.flags + " (" + byteSizeText(trial->peak());
-  if (trial->ranks != ranks)
-    text += " on each of " + std::to_string(trial->ranks) + " ranks";
-  addFit(attempt.fits, {text + ")", trial->rankSeconds()});
+  addFit(attempt.fits, {textOf(candidate, "", trial->peak(), ranks), trial->rankSeconds()});
   return Outcome::Fits;
 }
 
@@ -133,11 +156,11 @@ void tryRecomputing(Attempt &attempt, const Candidate &candidate, Outcome outcom
 }
 
 /// On all threads that the machine has; what fits does not depend on them.
-void tryAll(Trials &trials, const std::vector<Candidate> &candidates, int64_t ranks, std::vector<Fit> &fits) {
+void tryAll(Trials &trials, BlockProfiler *blocks, const std::vector<Candidate> &candidates, int64_t ranks, std::vector<Fit> &fits) {
   std::vector<std::vector<Fit>> found(candidates.size());
   ManyThreads threads(trials.context());
   mlir::parallelFor(trials.context(), 0, candidates.size(), [&](size_t number) {
-    Attempt attempt{trials};
+    Attempt attempt{trials, blocks};
     tryRecomputing(attempt, candidates[number], tryOne(attempt, candidates[number], ranks), ranks);
     trials.madePlans += attempt.tries.made();
     found[number] = std::move(attempt.fits);
@@ -148,19 +171,19 @@ void tryAll(Trials &trials, const std::vector<Candidate> &candidates, int64_t ra
 }
 } // namespace
 
-std::string cheapestThatFit(Trials &trials, const Options &options, const Trial &given) {
+std::string cheapestThatFit(Trials &trials, BlockProfiler *blocks, const Options &options, const Trial &given) {
   Candidate asked{options, ""};
   asked.options.budgets.clear();
   std::vector<Fit> fits;
   int64_t ranks = dist::ranksOf(options.degrees);
-  Attempt first{trials};
+  Attempt first{trials, blocks};
   tryRecomputing(first, asked, outcomeOf(given, options), ranks);
   trials.madePlans += first.tries.made();
   fits = std::move(first.fits);
-  tryAll(trials, withSameRanks(asked), ranks, fits);
+  tryAll(trials, blocks, withSameRanks(asked), ranks, fits);
   for (int64_t factor : {2, 4, 8})
     if (fits.size() < wanted)
-      tryAll(trials, withMoreRanks(asked, factor, outcomeOf(given, options) == Outcome::TooLarge), ranks, fits);
+      tryAll(trials, blocks, withMoreRanks(asked, factor, outcomeOf(given, options) == Outcome::TooLarge), ranks, fits);
   if (fits.size() > wanted)
     fits.resize(wanted);
   std::string text;

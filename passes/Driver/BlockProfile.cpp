@@ -2,6 +2,7 @@
 // before and after the second of three blocks.
 #include "passes/Driver/BlockProfile.h"
 
+#include "compiler/Sidecar/ModuleSidecar.h"
 #include "passes/Stage/Blocks.h"
 
 namespace hpc {
@@ -56,6 +57,14 @@ static std::pair<llvm::DenseMap<Operation *, size_t>, size_t> unitsOf(func::Func
 
 BlockProfiler::BlockProfiler(ModuleOp raised, const Options &options) : chains(findRepeatedBlocks(raised, options)) {
   llvm::erase_if(chains, [](const BlockChain &chain) { return int64_t(chain.size()) < leastBlocks; });
+  size_t blocks = 0;
+  for (const BlockChain &chain : chains)
+    blocks += chain.size();
+  if (!chains.empty())
+    units = findBlocks(raised.lookupSymbol<func::FuncOp>("main"), 2).cost;
+  Expected<std::optional<Sidecar>> sidecar = sidecarOf(raised);
+  if (units.size() != blocks || !sidecar.ok() || (*sidecar && !(*sidecar)->stages.empty()))
+    units.clear();
   for (size_t made = 0; !chains.empty() && made <= chains.size(); ++made) {
     SmallVector<int64_t> counts(chains.size(), 2);
     if (made > 0)
@@ -98,6 +107,8 @@ Expected<Trial> BlockProfiler::tryShort(ArrayRef<int64_t> counts, const Options 
 Expected<BlockProfile> BlockProfiler::profile(const Options &options) {
   Options given = options;
   given.memory = 0; // what is chosen for a memory is chosen for the whole
+  if (options.recompute == "auto" && options.budgets.empty())
+    given.budgets = {std::numeric_limits<int64_t>::max()};
   Expected<BlockProfile> profile = options.stages() > 1 ? ofPipeline(given) : ofOneStage(given);
   if (profile.ok())
     for (const BlockChain &chain : chains)
@@ -130,6 +141,8 @@ static Options withTwoStages(Options options, size_t units, size_t all) {
   options.ppChunks = 1;
   if (options.ppSchedule == "interleaved")
     options.ppSchedule = "";
+  if (!options.budgets.empty())
+    options.budgets.assign(2, options.budgets.front());
   options.ppSplit = std::to_string(units) + "," + std::to_string(all - units);
   return options;
 }

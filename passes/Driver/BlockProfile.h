@@ -38,9 +38,12 @@ public:
   /// False: nothing repeats (at least four times), and the program is its own profile.
   bool repeats() const { return !chains.empty(); }
   ArrayRef<BlockChain> found() const { return chains; }
+  /// Operations of the blocks as phase stage cuts the whole model, which it balances; the first and the last include what is beside all blocks. Empty where
+  /// these are not the blocks of the chains, or the user's rules cut them.
+  ArrayRef<double> unitCosts() const { return units; }
 
-  /// With options.stages() > 1 that of a pipeline: of stages that exchange messages. --recompute=auto keeps what
-  /// `options.budgets` has (of one stage; none: all). Errors: as Trials::run.
+  /// With options.stages() > 1 that of a pipeline: of stages that exchange messages. --recompute=auto keeps at most `options.budgets` (one number, for each
+  /// stage of the programs that are compared; none: all that it likes). Errors: as Trials::run.
   Expected<BlockProfile> profile(const Options &options);
   /// A try of the program with the first `counts` blocks of each chain: 2, or 3 in one of them.
   Expected<Trial> tryShort(ArrayRef<int64_t> counts, const Options &options);
@@ -58,6 +61,7 @@ private:
   Expected<BlockProfile> ofPipeline(const Options &options);
 
   std::vector<BlockChain> chains;
+  std::vector<double> units;
   std::vector<Short> shorts; ///< with two blocks of each chain, then by chain with three
 };
 

@@ -225,6 +225,8 @@ Status Compilation::runTo(StringRef last) {
   return failure.ok() ? Status::error(diagnostics.first.value_or(ErrorKind::Internal), "") : failure;
 }
 
+static int64_t opsOf(ModuleOp module) { return int64_t(module.lookupSymbol<func::FuncOp>("main").front().getOperations().size()); }
+
 /// What a plan takes is known without its code, so one that does not fit is refused before any is generated, and what
 /// would fit is named. Other errors are left to the phases themselves, which print them.
 Status Compilation::checkMemory(StagedTrials &tries, Trials &others) {
@@ -232,7 +234,10 @@ Status Compilation::checkMemory(StagedTrials &tries, Trials &others) {
   Expected<Trial> trial = tries.run(*module, request.options);
   if (!trial.ok() || trial->fits.ok())
     return Status::success();
-  std::string fitting = cheapestThatFit(others, request.options, *trial);
+  std::optional<BlockProfiler> blocks;
+  if (raised && opsOf(*uncut) > comparedUnasked)
+    blocks.emplace(*raised, request.options);
+  std::string fitting = cheapestThatFit(others, blocks && blocks->repeats() ? &*blocks : nullptr, request.options, *trial);
   mlir::emitRemark((*module)->getLoc()) << "[hpc-memory] to name what fits, " << others.made("partition") << " partitioned and "
                                         << others.made("stage") << " staged programs and " << others.madePlans.load() << " plans were made";
   return Status::error(ErrorKind::Capacity,
@@ -258,6 +263,10 @@ Status Compilation::runPhases() {
   std::optional<Trials> others;
   const bool compares = request.layouts != CompileRequest::ComparesNone && request.options.degrees.sizeOf(dist::AxisRole::Tensor) > 1;
   if ((request.options.memory || compares) && isOnTheWay("precision") && request.compileTo.empty()) {
+    if (request.options.memory && isOnTheWay("raise")) {
+      HPC_RETURN_IF_ERROR(runTo("raise"));
+      raised = module->clone();
+    }
     HPC_RETURN_IF_ERROR(runTo("precision"));
     uncut = module->clone();
   }
@@ -282,8 +291,7 @@ Status Compilation::runPhases() {
 std::string Compilation::compared() {
   if (request.layouts == CompileRequest::ComparesNone || !uncut)
     return "";
-  auto &ops = uncut->lookupSymbol<func::FuncOp>("main").front().getOperations();
-  if (request.layouts == CompileRequest::ComparesSmall && int64_t(ops.size()) > comparedUnasked)
+  if (request.layouts == CompileRequest::ComparesSmall && opsOf(*uncut) > comparedUnasked)
     return "other layouts of tp: --explain=layouts compares them; each takes a compilation without code\n";
   return compareLayouts(*uncut, request.options, plan::summarize(lowered->plan, facts));
 }

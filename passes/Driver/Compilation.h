@@ -85,6 +85,7 @@ private:
   OwningOpRef<ModuleOp> serial;     ///< for verify: what was imported
   OwningOpRef<ModuleOp> propagated; ///< the same after propagate
   OwningOpRef<ModuleOp> uncut;      ///< for trials: after precision
+  OwningOpRef<ModuleOp> raised;     ///< for profiles: after raise
   bool isProgram = false;           ///< the input is .mlir
 };
 

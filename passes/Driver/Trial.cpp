@@ -167,7 +167,7 @@ Expected<Trial> Trials::run(const Options &options, StagedTrials &tries) {
   if (!program.ok())
     return program.status();
   Options chosen = options;
-  if (options.recompute == "auto" && options.trains() && phasesDone(module) < phasesUpTo("stage")) {
+  if (options.recompute == "auto" && options.budgets.empty() && options.trains() && phasesDone(module) < phasesUpTo("stage")) {
     Expected<SmallVector<int64_t>> budgets = chooseBudgets(tries, *program, options);
     if (!budgets.ok())
       return budgets.status();
@@ -196,10 +196,13 @@ static int64_t lastingBytes(ModuleOp module) {
   return sum;
 }
 
+int64_t Trials::meanLasting(const Options &options) {
+  return phasesDone(module) >= phasesUpTo("partition") ? 0 : lastingBytes(module) / dist::ranksOf(options.degrees);
+}
+
 Expected<int64_t> Trials::leastLasting(const Options &options) {
-  // 1. Nothing is cut more often than there are ranks, and some rank has no less than the mean.
-  const bool isCut = phasesDone(module) >= phasesUpTo("partition");
-  if (int64_t least = lastingBytes(module) / dist::ranksOf(options.degrees); !isCut && least > options.memory)
+  // 1. Some rank has no less than the mean.
+  if (int64_t least = meanLasting(options); least > options.memory)
     return least;
   // 2. What is not cut is there on each rank of a stage.
   Expected<ModuleOp> program = partitioned(options);

@@ -61,9 +61,11 @@ public:
   void takePartitioned(const Options &options, OwningOpRef<ModuleOp> program);
 
   /// Runs on a copy the phases that the program has not been through, with `options`. --recompute=auto is chosen for
-  /// `options.memory` as it is in earnest. Errors are those of a compilation; their diagnostics are not printed, so the
+  /// `options.memory` as it is in earnest, where `options.budgets` says nothing. Errors are those of a compilation; their diagnostics are not printed, so the
   /// message may be empty. `tries`: of a thread's own.
   Expected<Trial> run(const Options &options, StagedTrials &tries);
+  /// At most as many bytes as the plan's Trial::lasting, without any compilation: nothing is cut more often than there are ranks.
+  int64_t meanLasting(const Options &options);
   /// At most as many bytes as the plan's Trial::lasting: of states and trained parameters alone. It compiles no further than
   /// it has to, to see that they are more than `options.memory`.
   Expected<int64_t> leastLasting(const Options &options);

@@ -1,8 +1,6 @@
 // Both solvers add up blocks by prefix sums, and compare seconds with the sums that verify forms.
 #include "passes/Search/StageProblem.h"
 
-#include "runtime/plan/ScheduleSlots.h"
-
 #include <algorithm>
 #include <cmath>
 
@@ -67,24 +65,6 @@ Status StageProblem::verify(const Solution &solution) const {
     return wrongStages("the slowest stage takes " + std::to_string(most) + " s, the solution says " + std::to_string(solution.seconds) +
                        " and no less than " + std::to_string(solution.bound));
   return Status::success();
-}
-
-Expected<std::vector<int64_t>> microBatchesInFlight(plan::ScheduleKind kind, int64_t stages, int64_t chunks, int64_t microBatches) {
-  Expected<plan::PipelineSchedule> schedule = plan::makeSchedule(kind, stages, chunks, microBatches);
-  if (!schedule.ok())
-    return schedule.status();
-  std::vector<int64_t> counts(size_t(stages * chunks), 1);
-  for (int64_t part = 0; part < stages * chunks; ++part) {
-    const int32_t chunk = int32_t(part / stages);
-    plan::SlotSpan span{{plan::ProgramKind::Forward, chunk}, {}};
-    for (const plan::ScheduleAction &action : (*schedule)[size_t(part % stages)])
-      if (action.microBatch == 0 && action.chunk == chunk &&
-          (action.kind == plan::ProgramKind::Backward || action.kind == plan::ProgramKind::WeightGradient))
-        span.last.push_back({action.kind, chunk});
-    if (!span.last.empty())
-      counts[size_t(part)] = plan::slotsNeeded((*schedule)[size_t(part % stages)], span);
-  }
-  return counts;
 }
 
 namespace {

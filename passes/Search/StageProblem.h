@@ -2,7 +2,7 @@
 // has. Plain C++ in the form of a scheduling problem.
 #pragma once
 
-#include "runtime/plan/ScheduleKinds.h"
+#include "runtime/base/Status.h"
 
 #include <cstdint>
 #include <limits>
@@ -41,10 +41,6 @@ public:
   /// that are not those of the slowest stage, a bound above them.
   Status verify(const Solution &solution) const;
 };
-
-/// By part: the most micro-batches whose values are between forward and the last of backward and weight gradient at once, at least 1. Errors: those of
-/// plan::makeSchedule.
-Expected<std::vector<int64_t>> microBatchesInFlight(plan::ScheduleKind kind, int64_t stages, int64_t chunks, int64_t microBatches);
 
 /// With one chunk by dynamic programming over (stage, first block), exact; among equals the first stages take as few blocks as they can. With several by
 /// branch and bound over parts, exact unless it has looked at `nodes` of them: then the bound is lower than the seconds. Errors: capacity, where no

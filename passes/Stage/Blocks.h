@@ -31,6 +31,10 @@ struct Blocks {
 /// Finds the blocks of a single-block function that is to have `parts` parts.
 Blocks findBlocks(func::FuncOp function, size_t parts);
 
+/// As even as `cost` allows: the largest part's is as small as can be, and the first parts take as few blocks as that allows. At least as many blocks as
+/// parts.
+std::vector<size_t> balancedSplit(ArrayRef<double> cost, size_t parts);
+
 /// How many blocks every part gets; a stage has `chunks` parts. `split` is "uniform", "balanced" (the largest part
 /// costs as little as possible; the first parts take as few blocks as that allows) or a list of numbers. Null on an
 /// error, which is emitted at `function`.

@@ -15,7 +15,7 @@ static std::vector<size_t> uniformSplit(size_t blocks, size_t stages) {
 
 /// Minimizes the largest part's cost by dynamic programming over (parts left, first block): O(parts * blocks * log
 /// blocks). Among equal maxima the first parts take as few blocks as they can.
-static std::vector<size_t> balancedSplit(ArrayRef<double> cost, size_t parts) {
+std::vector<size_t> balancedSplit(ArrayRef<double> cost, size_t parts) {
   size_t blocks = cost.size();
   std::vector<double> prefix(blocks + 1, 0);
   for (size_t i = 0; i < blocks; ++i)

@@ -87,4 +87,20 @@ int64_t peakInFlight(const StageSchedule &schedule, ProgramKind first, ProgramKi
   return peak;
 }
 
+std::vector<int64_t> keptCopies(const PipelineSchedule &schedule, int64_t chunks) {
+  const int64_t stages = int64_t(schedule.size());
+  std::vector<int64_t> copies(size_t(stages * chunks), 1);
+  for (int64_t part = 0; part < stages * chunks; ++part) {
+    const StageSchedule &stage = schedule[size_t(part % stages)];
+    const int32_t chunk = int32_t(part / stages);
+    SlotSpan span{{ProgramKind::Forward, chunk}, {}};
+    for (const ScheduleAction &action : stage)
+      if (action.microBatch == 0 && action.chunk == chunk && (action.kind == ProgramKind::Backward || action.kind == ProgramKind::WeightGradient))
+        span.last.push_back({action.kind, chunk});
+    if (!span.last.empty())
+      copies[size_t(part)] = slotsNeeded(stage, span);
+  }
+  return copies;
+}
+
 } // namespace hpc::plan

@@ -27,4 +27,7 @@ Status checkSlots(const StageSchedule &schedule, const SlotSpan &span, int64_t s
 /// The most micro-batches, counted once a chunk, that are between `first` and `last` at once.
 int64_t peakInFlight(const StageSchedule &schedule, ProgramKind first, ProgramKind last);
 
+/// By part (chunk k / stages of stage k mod stages): the copies of what forward leaves to backward and weight gradient; 1 where nothing does.
+std::vector<int64_t> keptCopies(const PipelineSchedule &schedule, int64_t chunks);
+
 } // namespace hpc::plan

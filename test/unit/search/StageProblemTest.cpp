@@ -1,6 +1,9 @@
 // Splits of blocks over stages against all splits in turn; what schedules keep in flight against their papers.
 #include "passes/Search/StageProblem.h"
 
+#include "runtime/plan/ScheduleKinds.h"
+#include "runtime/plan/ScheduleSlots.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -95,10 +98,13 @@ TEST(StageProblem, memoryMovesBlocksToLaterStages) {
 
 TEST(StageProblem, schedulesKeepWhatTheirPapersSay) {
   using plan::ScheduleKind;
-  EXPECT_EQ(*microBatchesInFlight(ScheduleKind::GPipe, 4, 1, 8), (std::vector<int64_t>{8, 8, 8, 8}));                   // Huang et al. 2019
-  EXPECT_EQ(*microBatchesInFlight(ScheduleKind::OneForwardOneBackward, 4, 1, 8), (std::vector<int64_t>{4, 3, 2, 1})); // Narayanan et al. 2019
-  EXPECT_EQ(*microBatchesInFlight(ScheduleKind::OneForwardOneBackward, 4, 1, 2), (std::vector<int64_t>{2, 2, 2, 1}));
-  EXPECT_EQ(*microBatchesInFlight(ScheduleKind::Inference, 3, 1, 8), (std::vector<int64_t>{1, 1, 1}));
+  auto microBatchesInFlight = [](ScheduleKind kind, int64_t stages, int64_t chunks, int64_t microBatches) {
+    return plan::keptCopies(*plan::makeSchedule(kind, stages, chunks, microBatches), chunks);
+  };
+  EXPECT_EQ(microBatchesInFlight(ScheduleKind::GPipe, 4, 1, 8), (std::vector<int64_t>{8, 8, 8, 8}));                   // Huang et al. 2019
+  EXPECT_EQ(microBatchesInFlight(ScheduleKind::OneForwardOneBackward, 4, 1, 8), (std::vector<int64_t>{4, 3, 2, 1})); // Narayanan et al. 2019
+  EXPECT_EQ(microBatchesInFlight(ScheduleKind::OneForwardOneBackward, 4, 1, 2), (std::vector<int64_t>{2, 2, 2, 1}));
+  EXPECT_EQ(microBatchesInFlight(ScheduleKind::Inference, 3, 1, 8), (std::vector<int64_t>{1, 1, 1}));
 }
 
 TEST(StageProblem, largeOnesTakeMilliseconds) {
