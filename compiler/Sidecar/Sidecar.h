@@ -47,10 +47,20 @@ struct StageRule : SidecarRule {
   int64_t stage = 0, chunk = 0;
 };
 
+/// What decides a plan beside degrees and cuts, as the flags of those names have it; what is not there is left to flags and defaults.
+/// All but chunks and cpMode are about a training step, and mean nothing without one.
+struct PlanChoices {
+  std::optional<int64_t> chunks, zero;
+  std::string schedule, recompute, cpMode;
+  std::optional<int64_t> memory; ///< bytes a rank, for the recompute policy auto
+  bool empty() const { return !chunks && !zero && schedule.empty() && recompute.empty() && cpMode.empty() && !memory; }
+};
+
 struct Sidecar {
   std::string file; ///< for messages
   dist::GivenSizes mesh; ///< degrees, and sizes of a layout's own axes ("tp.x"); flags beat them
   std::string layout;    ///< as --tp-layout has it; "" = the file names none
+  PlanChoices plan;
   std::vector<ParamRule> params;
   std::vector<TensorRule> tensors;
   std::vector<StageRule> stages;

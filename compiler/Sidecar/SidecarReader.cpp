@@ -19,7 +19,7 @@ public:
     if (root.kind != JsonTree::Object)
       fail(root, std::string("a sidecar is an object, this is ") + root.kindName() +
                      "; write {\"version\": 1, \"params\": [...]}");
-    checkKeys(root, "a sidecar", {"$schema", "version", "mesh", "params", "tensors", "stages"});
+    checkKeys(root, "a sidecar", {"$schema", "version", "mesh", "plan", "params", "tensors", "stages"});
     const JsonTree *version = root.find("version");
     if (failure.ok() && !version)
       fail(root, "there is no \"version\"; write \"version\": 1");
@@ -29,6 +29,8 @@ public:
       fail(*schema, "\"$schema\" is " + shown(*schema) + "; it is the address of a schema, for editors");
     if (const JsonTree *mesh = root.find("mesh"))
       readMesh(*mesh);
+    if (const JsonTree *plan = root.find("plan"))
+      readPlan(*plan);
     for (const JsonTree &rule : list(root, "params"))
       readParam(rule);
     for (const JsonTree &rule : list(root, "tensors"))
@@ -137,6 +139,26 @@ private:
         sidecar.mesh[name] = *size;
     if (mesh.find("layout"))
       sidecar.layout = text(mesh, "layout", "\"mesh\"");
+  }
+
+  std::string oneOf(const JsonTree &tree, const char *key, const std::vector<std::string> &names) {
+    const std::string name = tree.find(key) ? text(tree, key, "\"plan\"") : "";
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+      fail(*tree.find(key), "\"" + std::string(key) + "\" is " + jsonQuoted(name) + "; it must be " + anyOf(names, "\""));
+    return name;
+  }
+
+  void readPlan(const JsonTree &tree) {
+    const JsonTree &plan = object(tree, "\"plan\"", {"chunks", "schedule", "zero", "recompute", "memory", "cp_mode"});
+    PlanChoices &choices = sidecar.plan;
+    choices.chunks = optionalInteger(plan, "chunks", 1, maxDegree);
+    choices.zero = optionalInteger(plan, "zero", 0, 3);
+    choices.memory = optionalInteger(plan, "memory", 1, (int64_t(1) << 62) - 1);
+    choices.schedule = oneOf(plan, "schedule", {"gpipe", "1f1b", "interleaved", "zb-h1"});
+    choices.recompute = oneOf(plan, "recompute", {"none", "attention", "full", "auto"});
+    choices.cpMode = oneOf(plan, "cp_mode", {"gather", "ring", "ulysses"});
+    if (choices.recompute == "auto" && !choices.memory)
+      fail(tree, "\"recompute\": \"auto\" computes again what \"memory\" has no room for; add \"memory\", in bytes");
   }
 
   SidecarCut readCut(const JsonTree &tree) {

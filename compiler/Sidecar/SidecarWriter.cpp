@@ -38,6 +38,17 @@ static std::string trainableText(const ParamRule &rule) {
   return rule.trainable ? std::string(", \"trainable\": ") + (*rule.trainable ? "true" : "false") : "";
 }
 
+static std::string planText(const PlanChoices &choices) {
+  std::vector<std::string> entries;
+  for (auto [key, number] : {std::pair("chunks", &choices.chunks), {"zero", &choices.zero}, {"memory", &choices.memory}})
+    if (*number)
+      entries.push_back(jsonQuoted(key) + ": " + std::to_string(**number));
+  for (auto [key, name] : {std::pair("schedule", &choices.schedule), {"recompute", &choices.recompute}, {"cp_mode", &choices.cpMode}})
+    if (!name->empty())
+      entries.push_back(jsonQuoted(key) + ": " + jsonQuoted(*name));
+  return joined(entries, ", ");
+}
+
 std::string sidecarText(const Sidecar &sidecar) {
   std::vector<std::string> sections = {"\"version\": 1"}, degrees, params, tensors, stages;
   for (const dist::AxisKind &kind : dist::axisKinds())
@@ -48,6 +59,8 @@ std::string sidecarText(const Sidecar &sidecar) {
     degrees.push_back("\"layout\": " + jsonQuoted(sidecar.layout));
   if (!degrees.empty())
     sections.push_back("\"mesh\": {" + joined(degrees, ", ") + "}");
+  if (std::string plan = planText(sidecar.plan); !plan.empty())
+    sections.push_back("\"plan\": {" + plan + "}");
   for (const ParamRule &rule : sidecar.params)
     params.push_back(matchText(rule) + (rule.decidesCut ? shardText(rule.shard) : "") + trainableText(rule) +
                      (rule.outputReplicate ? ", \"output_replicate\": true" : "") +

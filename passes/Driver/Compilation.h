@@ -18,6 +18,7 @@ struct CompileRequest {
   Options options;   ///< its degrees follow from the next two and the sidecar (dist::resolveDegrees)
   dist::GivenSizes degrees;
   std::optional<int64_t> devices;
+  std::set<std::string> given; ///< flags of the user, without dashes: they beat what a sidecar's "plan" has
   bool givesLayout = false;  ///< the user says the arrangement of tp's ranks, which beats a sidecar's
   bool givesOptions = false; ///< the user says what is in `options`, be it what they are anyway
   std::string spec;          ///< sidecar; "" = the one beside the model, "none" = none

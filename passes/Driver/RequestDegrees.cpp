@@ -16,6 +16,27 @@ Status checkRanksOfMachine(const Options &options, int64_t ranks) {
                                              "; use at most " + std::to_string(machine.ranks()) + ", or a machine with more hosts");
 }
 
+/// What the file has beside degrees and cuts.
+static void takeChoices(CompileRequest &request, const PlanChoices &choices) {
+  Options &options = request.options;
+  auto isOpen = [&](const char *flag) { return request.given.count(flag) == 0; };
+  if (choices.chunks && isOpen("pp-chunks"))
+    options.ppChunks = *choices.chunks;
+  if (!choices.cpMode.empty() && isOpen("cp-mode"))
+    options.cpMode = choices.cpMode;
+  if (!options.trains())
+    return;
+  if (choices.zero && isOpen("zero"))
+    options.zero = *choices.zero;
+  if (!choices.schedule.empty() && isOpen("pp-schedule"))
+    options.ppSchedule = choices.schedule;
+  if (choices.recompute.empty() || !isOpen("recompute"))
+    return;
+  options.recompute = choices.recompute;
+  if (choices.recompute == "auto" && options.memory == 0)
+    options.memory = *choices.memory;
+}
+
 Status takeDegrees(CompileRequest &request, const std::optional<SpecFile> &spec) {
   dist::GivenSizes sizes = spec ? spec->sidecar.mesh : dist::GivenSizes();
   Expected<std::string> layout = takeOwnAxes(sizes, spec ? spec->sidecar.layout : "");
@@ -24,6 +45,8 @@ Status takeDegrees(CompileRequest &request, const std::optional<SpecFile> &spec)
   Expected<dist::Mesh> degrees = dist::resolveDegrees(request.degrees, request.devices, sizes, plan::maxRanks);
   HPC_RETURN_IF_ERROR(degrees.status());
   request.options.degrees = *degrees;
+  if (spec)
+    takeChoices(request, spec->sidecar.plan);
   HPC_RETURN_IF_ERROR(checkRanksOfMachine(request.options, dist::ranksOf(*degrees)));
   if (!layout->empty() && !request.givesLayout) {
     const bool isOfFile = degrees->sizeOf(dist::AxisRole::Tensor) == dist::degreesOf(sizes).sizeOf(dist::AxisRole::Tensor);

@@ -11,8 +11,31 @@
 #include "compiler/StepPart.h"
 #include "compiler/ValueNames.h"
 #include "passes/Annotate/LayoutStrategy.h"
+#include "runtime/plan/ScheduleKinds.h"
 
 namespace hpc {
+
+/// What is not the default. The file of a schedule is the user's own, and stays a flag.
+static PlanChoices choicesOf(const Options &options) {
+  const Options defaults;
+  PlanChoices choices;
+  if (options.ppChunks != defaults.ppChunks)
+    choices.chunks = options.ppChunks;
+  if (options.cpMode != defaults.cpMode)
+    choices.cpMode = options.cpMode;
+  if (!options.trains())
+    return choices;
+  if (options.zero != defaults.zero)
+    choices.zero = options.zero;
+  if (options.ppSchedule != defaults.ppSchedule && plan::parseScheduleKind(options.ppSchedule).ok())
+    choices.schedule = options.ppSchedule;
+  if (options.recompute == defaults.recompute)
+    return choices;
+  choices.recompute = options.recompute;
+  if (options.recompute == "auto")
+    choices.memory = options.memory;
+  return choices;
+}
 
 Expected<Sidecar> chosenSpec(ModuleOp annotated, const Options &options) {
   Expected<std::optional<Sidecar>> own = sidecarOf(annotated);
@@ -29,6 +52,7 @@ Expected<Sidecar> chosenSpec(ModuleOp annotated, const Options &options) {
     spec.layout = StringRef(options.tpLayout).split(':').first.str();
   else if (options.sp)
     spec.layout = options.layout();
+  spec.plan = choicesOf(options);
   llvm::DenseMap<Operation *, const ParamRule *> userRules;
   if (*own && function) {
     Expected<std::vector<ParamDecision>> decisions = decideParams(**own, function);

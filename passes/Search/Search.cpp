@@ -53,7 +53,7 @@ private:
 
 /// What the sidecar's mesh names is decided, too.
 Status Search::takeDecisions(const std::optional<SpecFile> &spec) {
-  space.decided = question.decided;
+  space.decided = question.request.given;
   space.devices = *question.request.devices;
   if (!spec)
     return Status::success();
@@ -64,8 +64,11 @@ Status Search::takeDecisions(const std::optional<SpecFile> &spec) {
         if (StringRef(axis).contains('.'))
           space.decided.insert("tp-layout");
       }
-  if (!spec->sidecar.layout.empty())
-    space.decided.insert("tp-layout");
+  const PlanChoices &choices = spec->sidecar.plan;
+  for (auto [flag, isThere] : {std::pair("tp-layout", !spec->sidecar.layout.empty()), {"pp-chunks", choices.chunks.has_value()}, {"zero", choices.zero.has_value()},
+                               {"pp-schedule", !choices.schedule.empty()}, {"recompute", !choices.recompute.empty()}, {"cp-mode", !choices.cpMode.empty()}})
+    if (isThere)
+      space.decided.insert(flag);
   return Status::success();
 }
 
@@ -132,7 +135,7 @@ Status Search::load() {
   space.options = compilation.request.options;
   HPC_RETURN_IF_ERROR(takeDecisions(compilation.spec));
   HPC_RETURN_IF_ERROR(checkDegrees());
-  if (question.decided.count("tp-layout") || question.decided.count("sp"))
+  if (question.request.given.count("tp-layout") || question.request.given.count("sp"))
     space.options.setLayout(given.layout());
   // 2. What all candidates share.
   for (auto [phase, microBatches, program] : {std::tuple("raise", 1, &raised), {"precision", 1, &whole}, {"precision", 2, &pieces}}) {
@@ -255,6 +258,8 @@ Expected<Answer> Search::run() {
   found.request.options = winner.options(question.request.options);
   found.request.degrees = {{"dp", winner.dp}, {"cp", winner.cp}, {"tp", winner.tp}, {"pp", winner.pp}, {"mb", winner.microBatches}};
   found.request.givesLayout = true;
+  for (const char *flag : {"pp-chunks", "pp-schedule", "zero", "recompute", "cp-mode"}) // they are decided now
+    found.request.given.insert(flag);
   return found;
 }
 

@@ -9,8 +9,7 @@
 namespace hpc::search {
 
 struct Question {
-  CompileRequest request;        ///< `devices` is there; its degrees and options hold where they are decided
-  std::set<std::string> decided; ///< flags that the user gives, without dashes; what the sidecar decides is added
+  CompileRequest request; ///< `devices` is there; its degrees and options hold where `given` names their flags; the sidecar decides, too
   size_t listed = 11;            ///< plans in the answer, the winner among them
 };
 

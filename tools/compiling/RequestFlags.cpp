@@ -101,6 +101,8 @@ Status readRequest(const Arguments &arguments, bool trains, CompileRequest &requ
     if (std::optional<int64_t> degree = arguments.whole(kind.flag))
       request.degrees[kind.name] = *degree;
   request.devices = arguments.whole("devices");
+  for (const Flag *flag : arguments.given())
+    request.given.insert(flag->name);
   options.batchDim = arguments.text("batch-dim");
   options.tpLayout = arguments.text("tp-layout");
   request.givesLayout = arguments.has("tp-layout");

@@ -14,8 +14,6 @@ Expected<search::Question> readQuestion(const Arguments &arguments, const Compil
   Options &options = question.request.options;
   if (options.memory == 0)
     options.memory = machineOf(options).memoryOf(0, *request.devices);
-  for (const Flag *given : arguments.given())
-    question.decided.insert(given->name);
   if (std::optional<int64_t> listed = arguments.whole("rank-layouts"))
     question.listed = size_t(*listed);
   return question;

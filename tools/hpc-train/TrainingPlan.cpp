@@ -6,10 +6,12 @@
 #include "passes/Driver/InputKind.h"
 #include "passes/Driver/RequestDegrees.h"
 #include "passes/Phases.h"
+#include "passes/Search/SearchReport.h"
 #include "runtime/plan/PlanExplain.h"
 #include "runtime/plan/PlanStructure.h"
 #include "tools/ExitCode.h"
 #include "tools/compiling/RequestFlags.h"
+#include "tools/compiling/SearchFlags.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -103,10 +105,15 @@ static std::string divisorsOf(int64_t number) {
   return text;
 }
 
-/// --global-batch, --micro-batch and --seq.
+/// --global-batch, --micro-batch and --seq. With --auto only dp that is given decides about them.
 static Status bindSizes(const Arguments &arguments, CompileRequest &request) {
-  Expected<dist::Mesh> degrees = degreesOf(request);
+  Expected<dist::Mesh> degrees = dist::degreesOf(request.degrees);
+  if (!searchesPlan(arguments))
+    degrees = degreesOf(request);
   HPC_RETURN_IF_ERROR(degrees.status());
+  if (searchesPlan(arguments) && arguments.has("micro-batch") && !arguments.has("dp"))
+    return planUsage("--micro-batch=" + Twine(*arguments.whole("micro-batch")) + " with --auto: the number of micro-batches follows from it and from dp, which --auto chooses; add --dp=N, or leave "
+                     "--micro-batch out");
   Expected<onnx::Model> model = onnx::readOnnx(request.input, {/*withoutWeights=*/true, request.followLinks});
   HPC_RETURN_IF_ERROR(model.status());
   const int64_t copies = sizeOf(*degrees, "dp");
@@ -137,8 +144,10 @@ static Status bindSizes(const Arguments &arguments, CompileRequest &request) {
   if (micro && share % *micro)
     return planUsage("--micro-batch=" + Twine(*micro) + ": each of dp=" + Twine(copies) + " has " + Twine(share) + " sequences of --global-batch=" +
                      Twine(global) + ", which it does not divide; give one of " + divisorsOf(share));
-  if (micro)
+  if (micro) {
     request.degrees["mb"] = share / *micro;
+    request.given.insert("micro-batches");
+  }
   return Status::success();
 }
 
@@ -157,6 +166,11 @@ static Expected<CompileRequest> requestOf(const Arguments &arguments) {
 Expected<int64_t> ranksOfPlan(const Arguments &arguments) {
   Expected<CompileRequest> request = requestOf(arguments);
   HPC_RETURN_IF_ERROR(request.status());
+  if (searchesPlan(arguments)) {
+    Expected<search::Question> question = readQuestion(arguments, *request);
+    HPC_RETURN_IF_ERROR(question.status());
+    return *question->request.devices;
+  }
   Expected<dist::Mesh> degrees = degreesOf(*request);
   HPC_RETURN_IF_ERROR(degrees.status());
   return dist::ranksOf(*degrees);
@@ -176,6 +190,15 @@ Expected<plan::Plan> makeTrainingPlan(const Arguments &arguments, const std::str
   DiagnosticPrinter diagnostics(&context, arguments.text("remarks") == "all", [](DiagnosticSeverity severity, ErrorKind kind, const std::string &text) {
     DiagnosticPrinter::print(toolName(), severity, kind, text);
   });
+  if (searchesPlan(arguments)) {
+    Expected<search::Question> question = readQuestion(arguments, *request);
+    HPC_RETURN_IF_ERROR(question.status());
+    Expected<search::Answer> answer = search::findPlan(*question, context, diagnostics);
+    HPC_RETURN_IF_ERROR(answer.status());
+    if (arguments.text("explain") != "json")
+      llvm::outs() << search::reportText(*answer);
+    *request = std::move(answer->request);
+  }
   Compilation compilation(std::move(*request), context, diagnostics);
   for (auto step : {&Compilation::load, &Compilation::runPhases, &Compilation::makePlan})
     HPC_RETURN_IF_ERROR((compilation.*step)());
