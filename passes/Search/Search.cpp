@@ -37,7 +37,7 @@ private:
   bool mayFit(const Row &row) const { return space.options.memory == 0 || row.memory() <= space.options.memory; }
   void profileBest();
   void compileBest();
-  void relaxMemory();
+  void relaxMemory(Answer &answer);
   Answer answer();
 
   const Question &question;
@@ -191,9 +191,6 @@ void Search::compileBest() {
 
 // ---- the answer ---------------------------------------------------------------------------------
 
-/// A plan that would be faster with more memory, compiled without a limit: the one that needs the least more among the fastest few.
-void Search::relaxMemory() {}
-
 static Ranked rankedOf(const Row &row, size_t number) {
   Ranked ranked;
   ranked.number = number;
@@ -220,6 +217,7 @@ Answer Search::answer() {
   Answer answer;
   answer.devices = space.devices;
   answer.memory = space.options.memory;
+  answer.memoryIsGiven = question.request.given.count("memory") != 0;
   answer.machine = table->machine.name;
   answer.candidates = table->rows.size();
   answer.leastSeconds = answer.atPeak = std::numeric_limits<double>::infinity();
@@ -242,6 +240,23 @@ Answer Search::answer() {
   return answer;
 }
 
+/// A gain that is worth a sentence: a share of the step.
+constexpr double worthwhile = 0.01;
+
+/// With more memory another candidate would be faster: the one that needs the least more. It is compiled without a limit.
+void Search::relaxMemory(Answer &answer) {
+  if (space.options.memory == 0)
+    return;
+  const double most = answer.best.front().seconds * (1 - worthwhile);
+  auto isBeyond = [&](const Row &row) { return !mayFit(row) && row.seconds() < most && row.candidate.recompute != "auto"; };
+  auto byMemory = [](const Row &row) { return std::pair(row.memory(), row.seconds()); };
+  table->profile(table->estimates() ? table->first(together, [&](const Row &row) { return isBeyond(row) && !row.profiled; }, byMemory) : SmallVector<Row *>());
+  table->compile(table->first(together / 2, [&](const Row &row) { return isBeyond(row) && !row.tried && (row.estimate || !table->estimates()); }, byMemory), /*withoutLimit=*/true);
+  const SmallVector<Row *> least = table->first(1, [&](const Row &row) { return isBeyond(row) && row.trial; }, byMemory);
+  if (!least.empty())
+    answer.memoryBinds = MemoryBinds{rankedOf(*least.front(), size_t(least.front() - table->rows.data())), least.front()->memory() - space.options.memory};
+}
+
 Expected<Answer> Search::run() {
   HPC_RETURN_IF_ERROR(load());
   table->addRows();
@@ -252,7 +267,7 @@ Expected<Answer> Search::run() {
   Answer found = answer();
   if (found.best.empty() || found.best.front().isEstimate)
     return whatWouldFit(*table);
-  relaxMemory();
+  relaxMemory(found);
   const Candidate &winner = found.best.front().candidate;
   found.request = question.request;
   found.request.options = winner.options(question.request.options);

@@ -39,11 +39,15 @@ struct Answer {
   double leastSeconds = 0;    ///< no candidate that may fit is faster, by the profiles of blocks
   double atPeak = 0;          ///< the same by the peak of the machine alone, whatever it is made of
   int64_t memory = 0;         ///< the limit of a rank, 0 = none
+  bool memoryIsGiven = false; ///< by a flag, not by the machine
   int64_t devices = 1;
   std::string machine;
   size_t candidates = 0, tooLarge = 0, estimated = 0, compiled = 0, refused = 0; ///< all; beyond the memory; by profiles; tried; not of this model
   std::optional<MemoryBinds> memoryBinds;
 };
+
+/// The flags that lead to a plan of the answer: those of its candidate, and the memory that decides its recomputation where it is the machine's.
+std::string flagsOf(const Answer &answer, const Ranked &ranked);
 
 /// Errors: those of loading the model and of the phases up to precision; usage (devices that the machine does not have, degrees that do
 /// not fit the devices, a program past phase annotate); capacity, where nothing fits: its message names the smallest memory and the

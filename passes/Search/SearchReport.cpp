@@ -20,10 +20,15 @@ static std::string secondsText(double seconds) {
 
 static std::string percentText(double share) { return llvm::formatv("{0:f1}%", 100 * share).str(); }
 
+std::string flagsOf(const Answer &answer, const Ranked &ranked) {
+  const bool needsMemory = ranked.candidate.recompute == "auto" && !answer.memoryIsGiven;
+  return ranked.candidate.flags() + (needsMemory ? " --memory=" + std::to_string(answer.memory) : "");
+}
+
 std::string tableText(const Answer &answer) {
   plan::TextTable table({"plan", "step", "memory", "received", "exposed", "idle", "binds"});
   for (const Ranked &each : answer.best)
-    table.add({std::string(&each == &answer.best.front() ? "* " : each.isEstimate ? "~ " : "  ") + each.candidate.flags(), secondsText(each.seconds), byteSizeText(each.memory),
+    table.add({std::string(&each == &answer.best.front() ? "* " : each.isEstimate ? "~ " : "  ") + flagsOf(answer, each), secondsText(each.seconds), byteSizeText(each.memory),
                each.isEstimate ? "-" : byteSizeText(each.received), each.isEstimate ? "-" : percentText(each.exposed), percentText(each.bubble), each.binds()});
   return "plans for " + countText(answer.devices, "rank") + (answer.machine.empty() ? "" : " of " + answer.machine) +
          ", the fastest first (step: simulated; memory: of the fullest rank; received: by a rank in a step; exposed, idle: shares of all ranks' time; ~: estimated):\n" + table.text();
@@ -36,7 +41,7 @@ static std::string countsText(const Answer &answer) {
 
 std::string reportText(const Answer &answer) {
   const Ranked &winner = answer.best.front();
-  std::string text = "chosen: " + winner.candidate.flags() + " (" + secondsText(winner.seconds) + " a step, " + byteSizeText(winner.memory) + " a rank)\n" + tableText(answer) +
+  std::string text = "chosen: " + flagsOf(answer, winner) + " (" + secondsText(winner.seconds) + " a step, " + byteSizeText(winner.memory) + " a rank)\n" + tableText(answer) +
                      "searched: " + countsText(answer) + "\n" + "bound: no candidate takes less than " + secondsText(answer.leastSeconds) + " by the profiles, a gap of " +
                      percentText(std::max(0.0, 1 - answer.leastSeconds / winner.seconds)) + "; at the peak of the machine no plan less than " + secondsText(answer.atPeak) + "\n";
   if (answer.memoryBinds) {
@@ -54,7 +59,7 @@ std::string answerJson(const Answer &answer) {
   llvm::raw_string_ostream stream(text);
   llvm::json::OStream json(stream, 2);
   auto plan = [&](const Ranked &ranked) {
-    json.attribute("flags", ranked.candidate.flags());
+    json.attribute("flags", flagsOf(answer, ranked));
     json.attribute("seconds", ranked.seconds);
     json.attribute("memory", ranked.memory);
     json.attribute("fullest_stage", ranked.fullestStage);
