@@ -105,8 +105,8 @@ Estimate estimateAuto(const Estimate &all, const Estimate &none, int64_t limit) 
 
 // ---- bounds -------------------------------------------------------------------------------------
 
-/// How much is computed again: no candidate with more of it is faster, none with less of it smaller.
-static int amountOf(StringRef recompute) { return recompute == "none" ? 0 : recompute == "attention" ? 1 : recompute == "full" ? 3 : 2; }
+/// How much is computed again: no candidate with more of it is faster, none with less of it smaller. As little as nothing with auto.
+static int amountOf(StringRef recompute) { return recompute == "full" ? 2 : recompute == "attention" ? 1 : 0; }
 
 Estimate boundBy(const Profiled &profiled, const Candidate &candidate, const Work &work, int64_t batch) {
   const Candidate &from = profiled.candidate;

@@ -20,6 +20,16 @@ std::string Ranked::binds() const {
   return computing >= exposed && computing >= bubble ? "computation" : exposed >= bubble ? "communication" : "pipeline";
 }
 
+void Answer::applyTo(CompileRequest &request) const {
+  const Candidate &candidate = winner().candidate;
+  request.options = candidate.options(request.options);
+  request.options.memory = memory;
+  request.degrees = {{"dp", candidate.dp}, {"cp", candidate.cp}, {"tp", candidate.tp}, {"pp", candidate.pp}, {"mb", candidate.microBatches}};
+  request.givesLayout = true;
+  for (const char *flag : {"pp-chunks", "pp-schedule", "zero", "recompute", "cp-mode"}) // they are decided now
+    request.given.insert(flag);
+}
+
 static Status usage(const Twine &message) { return Status::error(ErrorKind::Usage, message.str()); }
 
 namespace {
@@ -34,7 +44,11 @@ private:
   Status checkDegrees() const;
   Expected<OwningOpRef<ModuleOp>> runTo(StringRef phase, ModuleOp imported, int64_t microBatches) const;
   void describe(func::FuncOp function);
-  bool mayFit(const Row &row) const { return space.options.memory == 0 || row.memory() <= space.options.memory; }
+  /// An estimate may err by a little.
+  bool mayFit(const Row &row) const {
+    const int64_t limit = space.options.memory;
+    return limit == 0 || row.memory() <= limit + (row.trial ? 0 : limit / 32);
+  }
   void profileBest();
   void compileBest();
   void relaxMemory(Answer &answer);
@@ -247,7 +261,7 @@ constexpr double worthwhile = 0.01;
 void Search::relaxMemory(Answer &answer) {
   if (space.options.memory == 0)
     return;
-  const double most = answer.best.front().seconds * (1 - worthwhile);
+  const double most = answer.winner().seconds * (1 - worthwhile);
   auto isBeyond = [&](const Row &row) { return !mayFit(row) && row.seconds() < most && row.candidate.recompute != "auto"; };
   auto byMemory = [](const Row &row) { return std::pair(row.memory(), row.seconds()); };
   table->profile(table->estimates() ? table->first(together, [&](const Row &row) { return isBeyond(row) && !row.profiled; }, byMemory) : SmallVector<Row *>());
@@ -265,16 +279,9 @@ Expected<Answer> Search::run() {
   profileBest();
   compileBest();
   Answer found = answer();
-  if (found.best.empty() || found.best.front().isEstimate)
+  if (found.best.empty() || found.winner().isEstimate)
     return whatWouldFit(*table);
   relaxMemory(found);
-  const Candidate &winner = found.best.front().candidate;
-  found.request = question.request;
-  found.request.options = winner.options(question.request.options);
-  found.request.degrees = {{"dp", winner.dp}, {"cp", winner.cp}, {"tp", winner.tp}, {"pp", winner.pp}, {"mb", winner.microBatches}};
-  found.request.givesLayout = true;
-  for (const char *flag : {"pp-chunks", "pp-schedule", "zero", "recompute", "cp-mode"}) // they are decided now
-    found.request.given.insert(flag);
   return found;
 }
 

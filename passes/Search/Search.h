@@ -34,7 +34,6 @@ struct MemoryBinds {
 };
 
 struct Answer {
-  CompileRequest request;     ///< of the winner, as its flags would make it
   std::vector<Ranked> best;   ///< the winner first; by seconds, what was compiled before what was estimated
   double leastSeconds = 0;    ///< no candidate that may fit is faster, by the profiles of blocks
   double atPeak = 0;          ///< the same by the peak of the machine alone, whatever it is made of
@@ -44,6 +43,10 @@ struct Answer {
   std::string machine;
   size_t candidates = 0, tooLarge = 0, estimated = 0, compiled = 0, refused = 0; ///< all; beyond the memory; by profiles; tried; not of this model
   std::optional<MemoryBinds> memoryBinds;
+
+  const Ranked &winner() const { return best.front(); }
+  /// Makes the question's request that of the winner, as its flags would.
+  void applyTo(CompileRequest &request) const;
 };
 
 /// The flags that lead to a plan of the answer: those of its candidate, and the memory that decides its recomputation where it is the machine's.

@@ -51,6 +51,8 @@ namespace {
 struct Command {
   const CommandLine &line;
   Compilation &compilation;
+  MLIRContext &context;
+  DiagnosticPrinter &diagnostics;
 
   ModuleOp module() const { return *compilation.module; }
 
@@ -133,8 +135,22 @@ struct Command {
     return writeFile(line.output, programText(module()));
   }
 
+  /// --auto and --rank-layouts: prints the answer, and takes the winner. A text on standard output that programs read stays alone there.
+  Status answerQuestion() {
+    Expected<search::Answer> answer = search::findPlan(*line.question, context, diagnostics);
+    HPC_RETURN_IF_ERROR(answer.status());
+    (line.explainAsJson || printsProgram() ? llvm::errs() : llvm::outs())
+        << (line.answersAsJson ? search::answerJson(*answer) : line.ranksAlone ? search::tableText(*answer) : search::reportText(*answer));
+    answer->applyTo(compilation.request);
+    return Status::success();
+  }
+
   Status run() {
     HPC_RETURN_IF_ERROR(checkArguments());
+    if (line.question)
+      HPC_RETURN_IF_ERROR(answerQuestion());
+    if (line.ranksAlone)
+      return Status::success();
     // 1. The model.
     HPC_RETURN_IF_ERROR(compilation.load());
     HPC_RETURN_IF_ERROR(checkFiles());
@@ -199,16 +215,6 @@ static Status exportTrained(const CommandLine &line) {
   return Status::success();
 }
 
-/// --auto and --rank-layouts: prints the answer, and takes the winner. A text on standard output that programs read stays alone there.
-static Status answerQuestion(const CommandLine &line, MLIRContext &context, DiagnosticPrinter &diagnostics, CompileRequest &request) {
-  Expected<search::Answer> answer = search::findPlan(*line.question, context, diagnostics);
-  HPC_RETURN_IF_ERROR(answer.status());
-  const bool isApart = line.explainAsJson || (!line.compileTo.empty() && (line.output.empty() || line.output == "-"));
-  (isApart ? llvm::errs() : llvm::outs()) << (line.answersAsJson ? search::answerJson(*answer) : line.ranksAlone ? search::tableText(*answer) : search::reportText(*answer));
-  request = std::move(answer->request);
-  return Status::success();
-}
-
 int compileMain(int argc, char **argv, DialectRegistry &registry) {
   Expected<CommandLine> line = parseCommandLine(argc, argv);
   Status status = line.status();
@@ -224,8 +230,6 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
       DiagnosticPrinter::print("hpc-opt", severity, kind, text);
     });
     CompileRequest request = *line;
-    if (line->question)
-      status = answerQuestion(*line, context, diagnostics, request);
     if (line->listParams) { // the names help to mend a broken sidecar
       request.spec = "none";
       request.configuration.clear();
@@ -234,8 +238,7 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     request.planFolder = folderOf(line->output);
     request.checkRewrites = std::getenv("HPC_CHECK_REWRITES") != nullptr; // for tests
     Compilation compilation(std::move(request), context, diagnostics);
-    if (status.ok() && !line->ranksAlone)
-      status = Command{*line, compilation}.run();
+    status = Command{*line, compilation, context, diagnostics}.run();
   }
   llvm::outs().flush();
   if (std::error_code error = llvm::outs().error()) { // LLVM would end without naming the error

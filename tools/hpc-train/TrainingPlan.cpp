@@ -197,7 +197,7 @@ Expected<plan::Plan> makeTrainingPlan(const Arguments &arguments, const std::str
     HPC_RETURN_IF_ERROR(answer.status());
     if (arguments.text("explain") != "json")
       llvm::outs() << search::reportText(*answer);
-    *request = std::move(answer->request);
+    answer->applyTo(*request);
   }
   Compilation compilation(std::move(*request), context, diagnostics);
   for (auto step : {&Compilation::load, &Compilation::runPhases, &Compilation::makePlan})

@@ -1,0 +1,186 @@
+// The whole search against brute force: every outer choice of gpt2-tiny, written down here once more as plain loops, compiled and simulated. HPC_TEST_ALL
+// takes 8 ranks and all choices of a training step, too.
+#include "passes/Search/Search.h"
+
+#include "passes/Annotate/LayoutStrategy.h"
+#include "passes/Phases.h"
+
+#include "mlir/IR/Threading.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <gtest/gtest.h>
+
+using namespace hpc;
+
+namespace {
+/// The question of a search: gpt2-tiny for some ranks.
+struct Case {
+  int64_t devices = 4, batch = 4, sequence = 16;
+  bool trains = false;
+  std::set<std::string> given = {}; ///< flags that stay at their defaults
+  int64_t memory = 0;
+};
+
+struct SearchTest : testing::Test {
+  DialectRegistry registry;
+  std::unique_ptr<MLIRContext> context;
+  std::unique_ptr<DiagnosticPrinter> diagnostics;
+  SearchTest() {
+    registerDialects(registry);
+    context = std::make_unique<MLIRContext>(registry);
+    context->loadAllAvailableDialects();
+    context->disableMultithreading();
+    diagnostics = std::make_unique<DiagnosticPrinter>(context.get(), false, [](DiagnosticSeverity severity, ErrorKind, const std::string &text) {
+      if (severity == DiagnosticSeverity::Error)
+        ADD_FAILURE() << text;
+    });
+  }
+
+  static search::Question questionOf(const Case &given) {
+    search::Question question;
+    CompileRequest &request = question.request;
+    request.input = std::string(HPC_SOURCE_DIR) + "/models/gpt2-tiny/dynamo-eager-op18.onnx";
+    request.dims = {{"batch_size", given.batch}, {"sequence_length", given.sequence}};
+    request.devices = given.devices;
+    request.spec = "none";
+    request.given = given.given;
+    request.options.memory = given.memory;
+    if (given.trains)
+      request.options.loss = "auto";
+    return question;
+  }
+
+  Expected<search::Answer> found(const Case &given) { return search::findPlan(questionOf(given), *context, *diagnostics); }
+
+  /// The program before anything is cut.
+  OwningOpRef<ModuleOp> program(const Case &given, int64_t microBatches) {
+    CompileRequest request = questionOf(given).request;
+    request.devices.reset();
+    request.degrees = {{"mb", microBatches}};
+    Compilation compilation(request, *context, *diagnostics);
+    EXPECT_TRUE(compilation.load().ok());
+    EXPECT_TRUE(succeeded(runPhases(*compilation.module, compilation.request.options, "precision", [](StringRef) { return success(); }, [](PassManager &) {})));
+    return std::move(compilation.module);
+  }
+
+  /// Seconds of the fastest plan that fits.
+  double bruteForce(const Case &given);
+};
+
+/// All choices of which the phases up to partition read the same stand in one list.
+std::vector<std::vector<Options>> allChoices(const Case &given, const Options &options) {
+  constexpr int64_t layers = 4;
+  auto free = [&](const char *flag) { return given.given.count(flag) == 0; };
+  std::vector<std::vector<Options>> all;
+  for (int64_t dp = 1; dp <= given.devices; ++dp)
+    for (int64_t cp = 1; cp <= given.devices; ++cp)
+      for (int64_t tp = 1; tp <= given.devices; ++tp)
+        for (int64_t pp = 1; pp <= given.devices; ++pp) {
+          if (dp * cp * tp * pp != given.devices || given.batch % dp || (!free("cp") && cp > 1))
+            continue;
+          for (const std::string &layout : tp > 1 ? layoutsOf(tp) : std::vector<std::string>{"1d"})
+            for (const char *mode : {"gather", "ring", "ulysses"})
+              for (int64_t microBatches = 1; microBatches <= given.batch / dp; ++microBatches)
+                for (int64_t zero = 0; zero < 4; ++zero) {
+                  if ((cp == 1 && mode != std::string("gather")) || given.batch / dp % microBatches || (zero && (!given.trains || dp * cp == 1 || !free("zero"))) ||
+                      (zero == 2 && microBatches == 1))
+                    continue;
+                  std::vector<Options> list;
+                  for (const char *recompute : {"none", "attention", "full", "auto"})
+                    for (const char *schedule : {"", "gpipe", "zb-h1"})
+                      for (int64_t chunks = 1; chunks <= layers; ++chunks) {
+                        const bool recomputes = recompute != std::string("none"), isNamed = *schedule != 0;
+                        if ((recomputes && (!given.trains || !free("recompute"))) || (recompute == std::string("auto") && !given.memory) ||
+                            ((isNamed || chunks > 1) && (!given.trains || pp == 1)) || (isNamed && chunks > 1) ||
+                            (chunks > 1 && (layers % (pp * chunks) || microBatches % pp)))
+                          continue;
+                        Options next = options;
+                        next.degrees = dist::degreesOf({{"dp", dp}, {"cp", cp}, {"tp", tp}, {"pp", pp}, {"mb", microBatches}});
+                        next.setLayout(layout);
+                        next.cpMode = mode;
+                        next.zero = zero;
+                        next.recompute = recompute;
+                        next.ppSchedule = schedule;
+                        next.ppChunks = chunks;
+                        list.push_back(next);
+                      }
+                  all.push_back(std::move(list));
+                }
+        }
+  return all;
+}
+
+double SearchTest::bruteForce(const Case &given) {
+  OwningOpRef<ModuleOp> whole = program(given, 1), pieces = program(given, 2);
+  const std::vector<std::vector<Options>> all = allChoices(given, questionOf(given).request.options);
+  std::vector<double> least(all.size(), std::numeric_limits<double>::infinity());
+  ManyThreads threads(context.get());
+  mlir::parallelFor(context.get(), 0, all.size(), [&](size_t number) {
+    Trials trials(all[number].front().microBatches() > 1 ? *pieces : *whole);
+    for (const Options &options : all[number]) {
+      StagedTrials staged;
+      if (Expected<Trial> trial = trials.run(options, staged); trial.ok() && trial->fits.ok())
+        least[number] = std::min(least[number], trial->seconds);
+    }
+  });
+  return *std::min_element(least.begin(), least.end());
+}
+
+/// The search finds what brute force finds, without and with a limit of memory.
+#define EXPECT_EXACT(given)                                                                                                                                    \
+  do {                                                                                                                                                         \
+    Case one = given;                                                                                                                                          \
+    Expected<search::Answer> fastest = found(one);                                                                                                             \
+    ASSERT_TRUE(fastest.ok()) << fastest.status().text();                                                                                                      \
+    EXPECT_EQ(fastest->best.front().seconds, bruteForce(one)) << fastest->best.front().candidate.flags();                                                      \
+    EXPECT_LE(fastest->atPeak, fastest->best.front().seconds);                                                                                                 \
+    one.memory = fastest->best.front().memory * 7 / 10;                                                                                                        \
+    Expected<search::Answer> smaller = found(one);                                                                                                             \
+    ASSERT_TRUE(smaller.ok()) << smaller.status().text();                                                                                                      \
+    EXPECT_EQ(smaller->best.front().seconds, bruteForce(one)) << smaller->best.front().candidate.flags();                                                      \
+    EXPECT_LE(smaller->best.front().memory, one.memory);                                                                                                       \
+    EXPECT_GE(smaller->best.front().seconds, fastest->best.front().seconds);                                                                                   \
+  } while (false)
+
+TEST_F(SearchTest, ForwardIsExact) { EXPECT_EXACT((Case{4, 4, 16, false})); }
+
+/// A sample of the choices of a training step.
+TEST_F(SearchTest, TrainingIsExact) { EXPECT_EXACT((Case{4, 2, 8, true, {"zero", "recompute", "cp"}})); }
+
+TEST_F(SearchTest, AllOfTrainingIsExact) {
+  if (!std::getenv("HPC_TEST_ALL"))
+    GTEST_SKIP() << "HPC_TEST_ALL";
+  EXPECT_EXACT((Case{4, 4, 16, true}));
+  EXPECT_EXACT((Case{8, 8, 16, false}));
+  EXPECT_EXACT((Case{8, 8, 16, true}));
+}
+
+/// A candidate's flags name what it differs in, and bounds are below what is compiled.
+TEST_F(SearchTest, BoundsHoldForAllCandidates) {
+  OwningOpRef<ModuleOp> whole = program({4, 4, 16, true}, 1);
+  const cost::Machine machine;
+  const search::Work work = search::workOf(*whole, machine);
+  search::Space space;
+  space.options = questionOf({4, 4, 16, true}).request.options;
+  space.devices = 4;
+  space.batch = 4;
+  space.positions = 16;
+  space.products = 17;
+  space.blocks = 4;
+  space.decided = {"micro-batches", "cp", "pp-schedule"};
+  const std::vector<search::Candidate> candidates = search::candidatesOf(space);
+  std::set<std::string> flags;
+  size_t compiled = 0;
+  for (const search::Candidate &candidate : candidates) {
+    EXPECT_EQ(candidate.ranks(), 4);
+    EXPECT_TRUE(flags.insert(candidate.flags()).second) << candidate.flags();
+    Expected<Trial> trial = tryPlan(*whole, candidate.options(space.options));
+    if (!trial.ok())
+      continue;
+    ++compiled;
+    EXPECT_LE(search::leastSeconds(candidate, work, machine), trial->seconds) << candidate.flags();
+    EXPECT_LE(search::leastMemory(candidate, work), trial->peak()) << candidate.flags();
+  }
+  EXPECT_GT(compiled, candidates.size() / 2);
+}
+} // namespace
