@@ -62,6 +62,13 @@ Layout tinyRing() {
   layout.options.cpBalance = "plain";
   return layout;
 }
+Layout tinyExact() {
+  Layout layout{tinyModel, degrees(1, 1, 1, 1), {{"batch_size", 2}, {"sequence_length", 15}}};
+  layout.options.loss = "causal-lm";
+  layout.options.optimizer = "adamw";
+  layout.options.deterministic = true;
+  return layout;
+}
 Layout mlpDepth() {
   Layout layout = training(arranged({"mlp/dynamo-op18.onnx", degrees(8, 1, 1, 1), {{"batch", 8}}}, "2.5d:2x2x2"));
   layout.options.loss = "mse";
@@ -166,6 +173,14 @@ const Lowered &Compilation::unbroken() {
     plan = std::move(*lowered);
   }
   return *plan;
+}
+
+std::string Compilation::verifySerial(const BreakModule &breakIt) {
+  Lowered lowered = unbroken();
+  OwningOpRef<ModuleOp> broken = propagated->clone();
+  breakIt(*broken);
+  Expected<std::string> report = hpc::verifyPlan({*serial, *broken, *compiled, lowered, ".", ""});
+  return report.ok() ? "" : report.status().text();
 }
 
 std::string Compilation::checkPlan(const BreakPlan &breakIt) {

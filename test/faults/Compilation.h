@@ -37,6 +37,8 @@ Layout mlpDepth();
 Layout oddTraining();
 /// A training step of tinyLayout().
 Layout tinyTraining();
+/// A training step of the tiny model on one rank, with exact sums.
+Layout tinyExact();
 /// A training step of the tiny model whose positions are cut over cp=3, keys in a ring.
 Layout tinyRing();
 
@@ -53,6 +55,8 @@ public:
   std::string verifyPhase(const BreakModule &breakIt);
   /// Goes on to the plan with the verify pass of this phase left out, checks and verifies it: "" when nobody objects.
   std::string compileAndVerify(const BreakModule &breakIt);
+  /// What --verify says of a serial program that was broken before it was propagated: "" when nothing.
+  std::string verifySerial(const BreakModule &breakIt);
   /// What checkPlan says of a broken plan.
   std::string checkPlan(const BreakPlan &breakIt);
   /// What --verify says of a broken plan.
