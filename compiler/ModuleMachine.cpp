@@ -27,6 +27,8 @@ cost::Machine machineOf(Operation *op) {
   return *machine;
 }
 
+bool hasMachine(Operation *op) { return !optionOf(optionsAround(op), machineOptionName).empty(); }
+
 Prices pricesOf(const cost::Machine &machine, DType product) {
   return {machine.operationsPerByte(product), machine.operationsPerByteSent(product), machine.bytesOfLatency()};
 }

@@ -11,6 +11,9 @@ constexpr const char *machineOptionName = "machine"; ///< in hpc.options: machin
 /// The machine of the options of the module that `op` is or lies in; without one, the default of Machine.h. It reads the text: a pass asks once.
 cost::Machine machineOf(Operation *op);
 
+/// Whether the options of that module name a machine.
+bool hasMachine(Operation *op);
+
 /// What heuristics weigh by, for products of the type that the options round operands to.
 struct Prices {
   double operationsPerByte = 0;     ///< of the device's memory

@@ -10,9 +10,11 @@ namespace hpc {
 /// A model with fewer blocks is compiled as fast as one with three.
 constexpr int64_t leastBlocks = 4;
 
+constexpr double cost::StageSeconds::*secondsOfShares[] = {&cost::StageSeconds::forward, &cost::StageSeconds::backward, &cost::StageSeconds::weightGradient,
+                                                           &cost::StageSeconds::sending, &cost::StageSeconds::update};
+
 void BlockShare::add(const BlockShare &other, int64_t times) {
-  for (double cost::StageSeconds::*part : {&cost::StageSeconds::forward, &cost::StageSeconds::backward, &cost::StageSeconds::weightGradient,
-                                           &cost::StageSeconds::sending, &cost::StageSeconds::update})
+  for (double cost::StageSeconds::*part : secondsOfShares)
     seconds.*part += double(times) * (other.seconds.*part);
   for (int64_t BlockShare::*part : {&BlockShare::weight, &BlockShare::state, &BlockShare::step, &BlockShare::kept, &BlockShare::temp})
     this->*part += times * (other.*part);
@@ -35,6 +37,15 @@ static BlockShare shareOf(const Trial &trial, size_t stage) {
   share.step = memory.step;
   share.kept = trial.costs[stage].microBatchBytes;
   share.temp = memory.temp;
+  return share;
+}
+
+/// Of a plan of one stage. Its seconds are the simulation's, which sees what overlaps and what ranks share.
+static BlockShare shareOfOneStage(const Trial &trial, const Options &options) {
+  BlockShare share = shareOf(trial, 0);
+  const double sum = double(options.microBatches()) * share.seconds.computing() + share.seconds.update;
+  for (double cost::StageSeconds::*part : secondsOfShares)
+    share.seconds.*part *= sum > 0 ? trial.seconds / sum : 0;
   return share;
 }
 
@@ -121,13 +132,13 @@ Expected<BlockProfile> BlockProfiler::ofOneStage(const Options &options) {
   Expected<Trial> base = tryShort(counts, options);
   HPC_RETURN_IF_ERROR(base.status());
   BlockProfile profile;
-  profile.after = shareOf(*base, 0);
+  profile.after = shareOfOneStage(*base, options);
   for (size_t chain = 0; chain < chains.size(); ++chain) {
     counts[chain] = 3;
     Expected<Trial> longer = tryShort(counts, options);
     HPC_RETURN_IF_ERROR(longer.status());
     counts[chain] = 2;
-    profile.block.push_back(difference(shareOf(*longer, 0), shareOf(*base, 0)));
+    profile.block.push_back(difference(shareOfOneStage(*longer, options), shareOfOneStage(*base, options)));
     profile.after.add(profile.block.back(), -2);
   }
   return profile;

@@ -1,7 +1,11 @@
 // Gaps between products, runs of equal layers among them, and the blocks that they give.
 #include "passes/Stage/Blocks.h"
 
+#include "compiler/Dialect/NN/Dependence.h"
+#include "compiler/ElementType.h"
 #include "compiler/Interfaces/Cost.h"
+#include "compiler/Interfaces/Structure.h"
+#include "compiler/ModuleMachine.h"
 
 #include <deque>
 
@@ -39,6 +43,23 @@ static std::string signatureOf(Operation *op) {
 static double flopsOf(Operation *op) {
   auto cost = dyn_cast<CostOpInterface>(op);
   return cost ? double(cost.getFlops()) : 0;
+}
+
+/// Operations of an op. On a machine (--machine) at least as many as it computes while it moves the op's values: what a product reads and writes, what
+/// another op writes, since most of what that reads comes from the op before it in one kernel.
+static double costOf(Operation *op, const std::optional<Prices> &prices) {
+  const double flops = flopsOf(op);
+  if (!prices || isView(op))
+    return flops;
+  double moved = 0;
+  auto add = [&](Value value) {
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      moved += double(type.getNumElements() * elementBytes(type));
+  };
+  llvm::for_each(op->getResults(), add);
+  if (nn::isProduct(op))
+    llvm::for_each(op->getOperands(), add);
+  return std::max(flops, moved * prices->operationsPerByte);
 }
 
 static std::vector<Gap> findGaps(const Trunk &trunk) {
@@ -204,10 +225,13 @@ Blocks findBlocks(func::FuncOp function, size_t parts) {
   blocks.trunk = findTrunk(function);
   blocks.firstOp.push_back(0);
   llvm::append_range(blocks.firstOp, findCuts(blocks.trunk, parts, blocks.layers));
+  std::optional<Prices> prices;
+  if (hasMachine(function))
+    prices = pricesOf(function);
   for (size_t block = 0; block < blocks.size(); ++block) {
     double cost = 0;
     for (size_t i = blocks.firstOp[block]; i < blocks.endOp(block); ++i)
-      cost += flopsOf(blocks.trunk.ops[i]);
+      cost += costOf(blocks.trunk.ops[i], prices);
     blocks.cost.push_back(cost);
   }
   return blocks;

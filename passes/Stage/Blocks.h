@@ -20,7 +20,7 @@ struct LayerRun {
 struct Blocks {
   Trunk trunk;
   std::vector<size_t> firstOp; ///< of every block, index into the trunk's ops; the first is 0
-  std::vector<double> cost;    ///< floating-point operations of every block
+  std::vector<double> cost;    ///< operations of every block, on a machine with the time that its bytes take
   /// In program order; ops before the first product count as the first layer's, those after the last as the last one's.
   std::vector<LayerRun> layers = {};
   size_t size() const { return firstOp.size(); }
