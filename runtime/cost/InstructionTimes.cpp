@@ -76,12 +76,17 @@ InstructionTime InstructionTimes::timeOf(int64_t stage, const Instruction &instr
     for (const ByCoord *table : tables)
       entries = std::max(entries, table->values.size());
     std::map<std::vector<int64_t>, int32_t> known; // by what the tables have, and of a send by who sends
-    std::vector<int64_t> key;
+    std::vector<int64_t> key(tables.size() + 1), last;
     for (size_t entry = 0; entry < entries; ++entry) {
       const int64_t coordinate = int64_t(entry) % ranks, microBatch = int64_t(entry) / ranks;
-      key.assign(1, isSend ? coordinate : 0);
-      for (const ByCoord *table : tables)
-        key.push_back(table->at(coordinate, microBatch, ranks));
+      key.back() = isSend ? coordinate : 0;
+      for (size_t table = 0; table < tables.size(); ++table)
+        key[table] = tables[table]->at(coordinate, microBatch, ranks);
+      if (key == last) { // as most are
+        time.variants.push_back(time.variants.back());
+        continue;
+      }
+      last = key;
       auto [found, isNew] = known.emplace(key, 0);
       if (isNew)
         found->second = variantOf(time, secondsOf(coordinate, microBatch));

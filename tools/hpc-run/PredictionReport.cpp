@@ -1,6 +1,7 @@
 // Seconds in tables; ranks with equal numbers share a row.
 #include "tools/hpc-run/PredictionReport.h"
 
+#include "runtime/base/ByteSize.h"
 #include "runtime/base/FormattedText.h"
 #include "runtime/plan/PlanFacts.h"
 #include "runtime/plan/TextTable.h"
@@ -28,13 +29,27 @@ double mean(const cost::Prediction &prediction, double (*of)(const cost::RankSec
   return sum / double(prediction.ranks.size());
 }
 
+/// Of the fullest rank; of the first that takes more than the machine has, if there is one.
+std::string memoryText(const plan::Plan &plan, const cost::Machine &machine) {
+  const int64_t ranks = plan.ranksPerStage();
+  int64_t most = 0;
+  const std::vector<plan::MemoryFacts> memory = plan::staticFacts(plan).memory;
+  for (size_t stage = 0; stage < memory.size(); ++stage) {
+    const int64_t needed = memory[stage].total(), there = machine.memoryOf(int64_t(stage) * ranks, ranks);
+    if (there > 0 && needed > there)
+      return byteSizeText(needed) + " a rank of stage " + std::to_string(stage) + ", more than the machine's " + byteSizeText(there);
+    most = std::max(most, needed);
+  }
+  return byteSizeText(most) + " of the fullest rank";
+}
+
 } // namespace
 
-std::string describePrediction(const plan::Plan &plan, const std::string &machineName, const cost::Prediction &prediction) {
+std::string describePrediction(const plan::Plan &plan, const cost::Machine &machine, const cost::Prediction &prediction) {
   using plan::TextTable;
   const plan::StepItems items = plan::itemsOf(plan);
   const double seconds = prediction.seconds > 0 ? prediction.seconds : 1;
-  std::string text = planHeading(plan) + "; one step on " + machineName + ", predicted and not run\n\n";
+  std::string text = planHeading(plan) + "; one step on " + machine.name + ", predicted and not run\n\n";
   text += "  step: " + secondsText(prediction.seconds);
   if (items.count > 0 && prediction.seconds > 0)
     text += ", " + formattedText("%.6g ", double(items.count) / prediction.seconds) + items.name + "/s";
@@ -46,6 +61,7 @@ std::string describePrediction(const plan::Plan &plan, const std::string &machin
   const double hidden = mean(prediction, [](const cost::RankSeconds &rank) { return rank.hidden(); });
   text += "\n  communication: " + percentText(exposed / seconds) + " of the step exposed, " + percentText(hidden / seconds) +
           " beside computation; all ranks together send " + formattedText("%.4g", prediction.bytesSent) + " bytes\n";
+  text += "  memory: " + memoryText(plan, machine) + "\n";
   if (prediction.simulatedRanks < int64_t(prediction.ranks.size()))
     text += "  " + std::to_string(prediction.simulatedRanks) + " ranks were simulated: the others do the same at the same times\n";
   text += "  not predicted: energy, reading of inputs, checkpoints\n";
@@ -66,10 +82,10 @@ std::string describePrediction(const plan::Plan &plan, const std::string &machin
   return text + "\n" + transfers.text();
 }
 
-std::string predictionJson(const plan::Plan &plan, const std::string &machineName, const cost::Prediction &prediction) {
+std::string predictionJson(const plan::Plan &plan, const cost::Machine &machine, const cost::Prediction &prediction) {
   using Json = nlohmann::ordered_json;
   const plan::StepItems items = plan::itemsOf(plan);
-  Json json = {{"model", plan.model}, {"machine", machineName}, {"ranks", plan.worldSize()}, {"seconds", prediction.seconds}, {"items", items.name}};
+  Json json = {{"model", plan.model}, {"machine", machine.name}, {"ranks", plan.worldSize()}, {"seconds", prediction.seconds}, {"items", items.name}};
   if (prediction.seconds > 0)
     json["items_per_s"] = double(items.count) / prediction.seconds;
   json["mfu"] = prediction.mfu;

@@ -8,10 +8,10 @@
 
 namespace hpc {
 
-/// Step, speed, MFU and bubble; seconds by rank, of the critical path and of transfers. `machineName`: as the user names it.
-std::string describePrediction(const plan::Plan &plan, const std::string &machineName, const cost::Prediction &prediction);
+/// Step, speed, MFU and bubble; seconds by rank, of the critical path and of transfers.
+std::string describePrediction(const plan::Plan &plan, const cost::Machine &machine, const cost::Prediction &prediction);
 /// The same for programs; docs/machines.md describes the keys.
-std::string predictionJson(const plan::Plan &plan, const std::string &machineName, const cost::Prediction &prediction);
+std::string predictionJson(const plan::Plan &plan, const cost::Machine &machine, const cost::Prediction &prediction);
 
 /// The timeline of the simulated ranks. Where it has more than `mostEvents`, each run of a program is one event.
 Trace predictedTrace(const plan::Plan &plan, const std::vector<cost::ObservedRun> &runs, size_t mostEvents);

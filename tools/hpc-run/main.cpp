@@ -134,7 +134,7 @@ Status predictPlan(const Flags &flags, const plan::Plan &plan) {
     return prediction.status();
   if (!flags.trace.empty())
     HPC_RETURN_IF_ERROR(writeFile(flags.trace, predictedTrace(plan, runs, mostEvents).json()));
-  std::fputs((flags.json ? predictionJson(plan, machine->name, *prediction) : describePrediction(plan, machine->name, *prediction)).c_str(), stdout);
+  std::fputs((flags.json ? predictionJson(plan, *machine, *prediction) : describePrediction(plan, *machine, *prediction)).c_str(), stdout);
   return Status::success();
 }
 
