@@ -116,8 +116,6 @@ cost::Machine machineOf(const Options &options) {
   return *machine;
 }
 
-Prices pricesOf(const Options &options) { return pricesOf(machineOf(options), productType(options.dtype)); }
-
 Expected<std::string> kernelTargets(const std::string &target) {
   bool host = false, device = false;
   for (StringRef one : splitTargets(target)) {

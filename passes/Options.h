@@ -76,7 +76,6 @@ struct Options {
 
 /// The machine of the options, which is read from its text.
 cost::Machine machineOf(const Options &options);
-Prices pricesOf(const Options &options);
 
 /// "host,cuda" as kernels are generated for it (compiler/ModuleAttributes.h): "x86-64,ptx", whatever the order. Errors:
 /// none, one that is unknown or there twice.
