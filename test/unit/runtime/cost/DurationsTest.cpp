@@ -40,3 +40,52 @@ TEST(Durations, AreThoseOfTheRoofs) {
   EXPECT_DOUBLE_EQ(seconds({plan, {Copy{{0, 0}, {1, 0}, 26}, ""}, 0, 0}), 1);
   EXPECT_DOUBLE_EQ(seconds({plan, {Wait{0}, ""}, 0, 0}), 0);
 }
+
+// 48 operations, of which the product does 3 a second at its smallest extent of 2; each instruction begins half a second after the last.
+TEST(Durations, OfProductsHaveTheirShapesEfficiency) {
+  Plan plan = test::samplePlan();
+  Machine narrow = machine(12);
+  narrow.products.front().efficiency = {{2, 0.25}, {8, 1}};
+  narrow.products.push_back({DType::BF16, 48, {}});
+  narrow.launch = 0.5;
+  Gemm gemm = test::gemm(test::stage0::H, test::stage0::X, test::stage0::W0, 2, 4, 3, 3, 4, 4);
+  EXPECT_DOUBLE_EQ(durationsOf(narrow)({plan, {gemm, ""}, 0, 0}), 16.5);
+  gemm.batch = {3};
+  EXPECT_DOUBLE_EQ(durationsOf(narrow)({plan, {gemm, ""}, 0, 0}), 48.5);
+  gemm.batch = {};
+  gemm.a.dtype = DType::BF16; // one operation a second at most, and 52 bytes of the 104 - 12
+  EXPECT_NEAR(durationsOf(narrow)({plan, {gemm, ""}, 0, 0}), 92.0 / 52 + 0.5, 1e-12);
+}
+
+static Kernel kernel(int64_t read, int64_t written, int64_t operations, int64_t flops = 0) {
+  Kernel kernel;
+  kernel.args = {{{test::stage0::X, 0}, read, true, false}, {{test::stage0::H, 0}, written, false, true}};
+  kernel.operations = operations;
+  kernel.flops = flops;
+  return kernel;
+}
+
+// Bytes or operations, whichever take longer; of a table a kernel reads no more than 8 bytes an operation, or 4 times what it writes.
+TEST(Durations, OfKernelsAreTheLongerOfBytesAndOperations) {
+  Plan plan = test::samplePlan();
+  Machine one = machine(48);
+  auto seconds = [&](const Kernel &each) { return durationsOf(one)({plan, {each, ""}, 0, 0}); };
+  EXPECT_DOUBLE_EQ(seconds(kernel(52, 52, 0)), 2);
+  EXPECT_DOUBLE_EQ(seconds(kernel(52, 52, 96)), 2);
+  one.elementsPerSecond = 24;
+  EXPECT_DOUBLE_EQ(seconds(kernel(52, 52, 96)), 4);
+  EXPECT_DOUBLE_EQ(seconds(kernel(52, 52, 24)), 2);
+  EXPECT_DOUBLE_EQ(seconds(kernel(5200, 52, 13)), 5);  // 208 of the table
+  EXPECT_DOUBLE_EQ(seconds(kernel(5200, 52, 39)), 7);  // 312
+  EXPECT_DOUBLE_EQ(seconds(kernel(5200, 52, 0)), 101); // an older plan, which does not count
+}
+
+// Vector code of a host computes an attention with all else; on a device its products run on the matrix units.
+TEST(Durations, OfAttentionDependOnWhoComputesItsProducts) {
+  Plan plan = test::samplePlan();
+  Machine one = machine(48);
+  one.elementsPerSecond = 24;
+  EXPECT_DOUBLE_EQ(durationsOf(one)({plan, {kernel(4, 4, 240, 96), ""}, 0, 0}), 2);
+  one.cores = 2;
+  EXPECT_DOUBLE_EQ(durationsOf(one)({plan, {kernel(4, 4, 240, 96), ""}, 0, 0}), 10);
+}
