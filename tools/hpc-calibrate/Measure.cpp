@@ -315,9 +315,10 @@ Measurement measurementOf(const std::vector<double> &means, const MeasuredRanks 
   machine.products.clear();
   for (size_t kind = 0; kind < std::size(types); ++kind) {
     const double *ofType = flops + kind * extents.size();
-    cost::ProductSpeed product{types[kind], rounded(*std::max_element(ofType, ofType + extents.size())), {}};
+    const double peak = *std::max_element(ofType, ofType + extents.size());
+    cost::ProductSpeed product{types[kind], rounded(peak), {}};
     for (size_t i = 0; i < extents.size(); ++i)
-      product.efficiency.push_back({extents[i], std::clamp(rounded(ofType[i] / product.flops), leastShare, 1.0)});
+      product.efficiency.push_back({extents[i], std::clamp(rounded(ofType[i] / peak), leastShare, 1.0)});
     machine.products.push_back(std::move(product));
   }
   return measurement;
