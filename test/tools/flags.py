@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-TOOLS = {"HpcOpt": "hpc-opt", "HpcRun": "hpc-run", "HpcPlan": "hpc-plan"}
+TOOLS = {"HpcOpt": "hpc-opt", "HpcRun": "hpc-run", "HpcPlan": "hpc-plan", "HpcCalibrate": "hpc-calibrate"}
 ROW = re.compile(r'^      \{"([\w-]+)",(.*?), (AllTools|Hpc\w+(?: \| Hpc\w+)*)(?:, "([\w-]+)")?\},$', re.M | re.S)
 
 
