@@ -55,6 +55,11 @@ Status checkDevice(const Machine &machine) {
     HPC_RETURN_IF_ERROR(within("device.elements_per_s", machine.elementsPerSecond, operationsASecond[0] / 100, operationsASecond[1], "operations a second"));
     HPC_RETURN_IF_ERROR(ratioWithin("device.elements_per_s", machine.elementsPerSecond, "device.bytes_per_s", machine.bytesPerSecond, 0.05, 500));
   }
+  if (machine.cacheBytes != 0) {
+    HPC_RETURN_IF_ERROR(wholeWithin("device.cache.bytes", machine.cacheBytes, int64_t(1) << 12, int64_t(1) << 32));
+    HPC_RETURN_IF_ERROR(within("device.cache.bytes_per_s", machine.cacheBytesPerSecond, bytesASecond[0], bytesASecond[1], "bytes a second"));
+    HPC_RETURN_IF_ERROR(ratioWithin("device.cache.bytes_per_s", machine.cacheBytesPerSecond, "device.bytes_per_s", machine.bytesPerSecond, 1, 100));
+  }
   if (machine.products.empty() || machine.products.front().type != DType::F32)
     return Status::error(ErrorKind::Usage, "device.flops has no f32, which products of every type that is not there are taken for; add it");
   for (const ProductSpeed &speed : machine.products) {

@@ -12,24 +12,50 @@ using namespace plan;
 
 namespace {
 
-double bytesOf(const InstructionRun &run, bool writes) {
-  double bytes = 0;
-  for (const BufferAccess &access : accessesOf(run.plan, run.instruction))
+/// Bytes by where they come from.
+struct Bytes {
+  double memory = 0, cache = 0;
+  double all() const { return memory + cache; }
+};
+
+/// What outlives a program was last used long ago, so it is in the cache where everything of the rank is; what does not is there where the
+/// instruction alone does not overfill it.
+bool isCached(const Machine &machine, const Stage &stage, const Buffer &buffer, double ofProgram) {
+  if (buffer.lifetime != Lifetime::Program)
+    return stage.sessionBytes + stage.workBytes <= machine.cacheBytes;
+  return ofProgram <= double(machine.cacheBytes);
+}
+
+Bytes bytesOf(const Machine &machine, const InstructionRun &run, bool writes) {
+  const Stage &stage = run.plan.stages[size_t(run.stage)];
+  std::vector<BufferAccess> accesses = accessesOf(run.plan, run.instruction);
+  double ofProgram = 0;
+  for (const BufferAccess &access : accesses)
+    if (stage.buffers[size_t(access.ref.buffer)].lifetime == Lifetime::Program)
+      ofProgram += double(access.bytes);
+  Bytes bytes;
+  for (const BufferAccess &access : accesses)
     if (access.write == writes && (!access.when || access.when->at(run.coordinate, run.microBatch, run.plan.ranksPerStage()) != 0))
-      bytes += double(access.bytes);
+      (isCached(machine, stage, stage.buffers[size_t(access.ref.buffer)], ofProgram) ? bytes.cache : bytes.memory) += double(access.bytes);
   return bytes;
 }
 
 /// As many bytes as the instruction reads and writes there; accesses are the widest over all coordinates.
-double bytesTouched(const InstructionRun &run) {
-  const double read = bytesOf(run, false), written = bytesOf(run, true);
+Bytes bytesTouched(const Machine &machine, const InstructionRun &run) {
+  const Bytes read = bytesOf(machine, run, false), written = bytesOf(machine, run, true);
+  Bytes bytes = {read.memory + written.memory, read.cache + written.cache};
   if (std::holds_alternative<LoadInput>(run.instruction.action) || std::holds_alternative<StoreOutput>(run.instruction.action))
-    return 2 * (read + written); // the other side is an array of the caller's
+    bytes.memory += bytes.all(); // the other side is an array of the caller's
   const auto *kernel = std::get_if<Kernel>(&run.instruction.action);
   if (!kernel || kernel->operations == 0)
-    return read + written;
+    return bytes;
   // Of a table only some rows are read: no more than two numbers of 4 bytes for each operation, or four for each that is written.
-  return written + std::min(read, std::max(8 * double(kernel->operations), 4 * written));
+  const double most = std::max(8 * double(kernel->operations), 4 * written.all()), share = read.all() > most ? most / read.all() : 1;
+  return {share * read.memory + written.memory, share * read.cache + written.cache};
+}
+
+double transferSeconds(const Machine &machine, const Bytes &bytes) {
+  return bytes.memory / machine.bytesPerSecond + (machine.cacheBytes > 0 ? bytes.cache / machine.cacheBytesPerSecond : 0);
 }
 
 double productSeconds(const Machine &machine, const InstructionRun &run, const Gemm &gemm) {
@@ -63,9 +89,13 @@ plan::Durations durationsOf(const Machine &machine) {
       return 0.0;
     if (std::holds_alternative<Wait>(action))
       return 0.0;
-    double seconds = bytesTouched(run) / machine.bytesPerSecond;
-    if (const auto *gemm = std::get_if<Gemm>(&action))
-      seconds = std::max(seconds, productSeconds(machine, run, *gemm));
+    const Bytes bytes = bytesTouched(machine, run);
+    double seconds = transferSeconds(machine, bytes);
+    if (const auto *gemm = std::get_if<Gemm>(&action)) {
+      const double operations = productSeconds(machine, run, *gemm);
+      // A processor fetches panels and multiplies them in turns.
+      seconds = machine.cores > 0 && machine.cacheBytes > 0 ? operations + bytes.memory / machine.bytesPerSecond : std::max(seconds, operations);
+    }
     if (const auto *kernel = std::get_if<Kernel>(&action))
       seconds = std::max(seconds, operationSeconds(machine, run, *kernel));
     return seconds + machine.launch;

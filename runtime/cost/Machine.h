@@ -62,6 +62,8 @@ struct Machine {
   std::vector<ProductSpeed> products = {{DType::F32, 16e12, {}}}; ///< a type that is not there has the first one's speed
   double elementsPerSecond = 0;   ///< operations a second of kernels beside products; 0: their bytes decide alone
   double bytesPerSecond = 1e12;   ///< of the device's memory
+  int64_t cacheBytes = 0;         ///< of a processor's own cache; 0: none is known, and all bytes come from memory
+  double cacheBytesPerSecond = 0; ///< of what it holds
   double launch = 0;              ///< seconds that an instruction takes however little it does
   std::vector<Link> links = {{0, 1.048576e-6, 62.5e9}}; ///< from the innermost to the outermost, which joins all
   double overlapSlowdown = 1; ///< computation takes so many times as long while the rank sends or receives beside it

@@ -250,6 +250,10 @@ void readMachineFields(Fields &fields, Machine &machine) {
     readProducts(device, machine);
     device.positive("elements_per_s", machine.elementsPerSecond);
     device.number("bytes_per_s", machine.bytesPerSecond, /*isRequired=*/true);
+    device.object("cache", /*isRequired=*/false, [&](Fields &cache) {
+      cache.whole("bytes", machine.cacheBytes, /*isRequired=*/true);
+      cache.number("bytes_per_s", machine.cacheBytesPerSecond, /*isRequired=*/true);
+    });
     device.number("launch_s", machine.launch, /*isRequired=*/true);
   });
   machine.links.clear();
@@ -308,6 +312,8 @@ Json machineJson(const Machine &machine) {
   if (machine.elementsPerSecond != 0)
     device["elements_per_s"] = machine.elementsPerSecond;
   device["bytes_per_s"] = machine.bytesPerSecond;
+  if (machine.cacheBytes)
+    device["cache"] = {{"bytes", machine.cacheBytes}, {"bytes_per_s", machine.cacheBytesPerSecond}};
   device["launch_s"] = machine.launch;
   Json &links = json["links"] = Json::array();
   for (const Link &link : machine.links) {

@@ -1,5 +1,5 @@
-// The best of some rounds counts: other work can only make one slower. Operands of products come from memory, as weights do, one after the
-// other of a region that no cache near the processor holds.
+// The best of some rounds counts: other work can only make one slower. Operands of products lie in the caches: what memory adds is measured
+// apart.
 #include "tools/hpc-calibrate/Measure.h"
 
 #include "runtime/backend/host/HostBackend.h"
@@ -14,6 +14,7 @@
 #include <ctime>
 #include <map>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 namespace hpc {
@@ -23,11 +24,11 @@ namespace {
 using plan::Collective;
 
 constexpr DType types[] = {DType::F32, DType::BF16, DType::F16};
-/// The two other extents of products that have one small extent.
-constexpr int64_t wide = 2048, deep = 1024;
+/// The two other extents of products that have one small extent; the shorter one grows with it.
+constexpr int64_t wide = 768, deep = 256, most = 512;
 constexpr int64_t region = int64_t(64) << 20;
 constexpr int64_t messages[] = {4, int64_t(4) << 20}; ///< bytes of all-reduces: latency, and bytes a second
-constexpr double leastShare = 1e-4;
+constexpr double leastShare = 1e-3;
 
 double wallSeconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -36,6 +37,9 @@ double processorSeconds() {
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
 }
+
+/// Bytes of the second cache of a core, which it shares with no other; 0: unknown.
+int64_t ownCache() { return std::max<int64_t>(0, ::sysconf(_SC_LEVEL2_CACHE_SIZE)); }
 
 std::vector<int64_t> leastExtents(bool isBrief) {
   return isBrief ? std::vector<int64_t>{1, 64} : std::vector<int64_t>{1, 4, 8, 16, 32, 64, 128, 256, 512};
@@ -64,7 +68,7 @@ plan::Plan planOf(const MeasuredRanks &ranks) {
 /// What one rank has found.
 struct RankSpeed {
   std::map<std::pair<int, int64_t>, double> flops; ///< by number of the type and least extent, a second
-  double bytesPerSecond = 0, elementsPerSecond = 0, launch = 0;
+  double bytesPerSecond = 0, cacheBytesPerSecond = 0, elementsPerSecond = 0, launch = 0;
   std::vector<double> collectives; ///< seconds, by instruction
   double wall = 0, processor = 0;  ///< while it computed
 };
@@ -118,7 +122,7 @@ private:
         std::memcpy(&numbers[size_t(at)], &bits, size_t(byteSize(type)));
       }
       for (std::byte **operand : {&left[kind], &right[kind]}) {
-        const int64_t bytes = operand == &left[kind] ? wide * deep * byteSize(type) : region;
+        const int64_t bytes = operand == &left[kind] ? wide * most * byteSize(type) : region;
         HPC_RETURN_IF_ERROR(reserve(*operand, bytes));
         HPC_RETURN_IF_ERROR(device->copy(*operand, numbers.data(), bytes));
         HPC_RETURN_IF_ERROR(device->finish());
@@ -157,18 +161,13 @@ private:
     gemm.n = n;
     gemm.k = k;
     gemm.addToC = 0;
-    const int64_t size = n * k * byteSize(type), places = std::max<int64_t>(1, region / size);
     GemmCall call{gemm, m, n, k, false, left[kind], right[kind], result};
     Expected<GemmHandle> handle = device->prepare(call);
     HPC_RETURN_IF_ERROR(handle.status());
     double seconds = 0;
-    // A host without vectors of 16 bits takes seconds for the largest: one round of it is enough.
     const double once = 2.0 * double(m) * double(n) * double(k);
-    const int rounds = options.isBrief ? 2 : once > 1e9 ? 6 : 12, calls = options.isHost ? 1 : 20;
-    HPC_RETURN_IF_ERROR(best(rounds, calls, seconds, [&](int number) {
-      call.b = right[kind] + number % places * size;
-      return device->gemm(*handle, call);
-    }));
+    const int rounds = options.isBrief ? 2 : 16, calls = options.isHost ? 1 + int(2e6 / once) : 20;
+    HPC_RETURN_IF_ERROR(best(rounds, calls, seconds, [&](int) { return device->gemm(*handle, call); }));
     flops = once / seconds;
     return Status::success();
   }
@@ -178,8 +177,9 @@ private:
     for (int kind = 0; kind < int(std::size(types)); ++kind)
       for (int64_t least : leastExtents(options.isBrief)) {
         double rows = 0, contracted = 0;
-        HPC_RETURN_IF_ERROR(measureProduct(kind, least, wide, deep, rows));
-        HPC_RETURN_IF_ERROR(measureProduct(kind, deep, wide, least, contracted));
+        const int64_t other = std::max(deep, least);
+        HPC_RETURN_IF_ERROR(measureProduct(kind, least, wide, other, rows));
+        HPC_RETURN_IF_ERROR(measureProduct(kind, other, wide, least, contracted));
         speed.flops[{kind, least}] = least < 16 ? rows : std::sqrt(rows * contracted); // gradients of so few tokens are rare
       }
     return Status::success();
@@ -189,6 +189,11 @@ private:
     double seconds = 0;
     HPC_RETURN_IF_ERROR(best(options.isBrief ? 2 : 8, 1, seconds, [&](int) { return device->accumulate(result, right[0], DType::F32, region / 4); }));
     speed.bytesPerSecond = 3 * double(region) / seconds;
+    if (const int64_t bytes = ownCache(); options.isHost && bytes > 0) {
+      const int64_t piece = bytes / 4 / 64 * 64; // both arrays are half of it
+      HPC_RETURN_IF_ERROR(best(options.isBrief ? 4 : 40, 4, seconds, [&](int) { return device->accumulate(result, right[0], DType::F32, piece / 4); }));
+      speed.cacheBytesPerSecond = 3 * double(piece) / seconds;
+    }
     constexpr int starts = 200;
     if (!options.isHost) {
       HPC_RETURN_IF_ERROR(best(8, starts, seconds, [&](int) { return device->copy(result, right[0], 64); }));
@@ -264,7 +269,7 @@ Status measureRanks(Backend &backend, const plan::Plan &plan, const MeasuredRank
 std::vector<double> meansOf(const std::vector<RankSpeed> &speeds) {
   std::vector<double> means;
   for (const RankSpeed &speed : speeds) {
-    std::vector<double> values = {speed.bytesPerSecond, speed.elementsPerSecond, speed.launch, speed.wall, speed.processor};
+    std::vector<double> values = {speed.bytesPerSecond, speed.elementsPerSecond, speed.launch, speed.wall, speed.processor, speed.cacheBytesPerSecond};
     values.insert(values.end(), speed.collectives.begin(), speed.collectives.end());
     for (const auto &[key, flops] : speed.flops)
       values.push_back(flops);
@@ -300,8 +305,12 @@ Measurement measurementOf(const std::vector<double> &means, const MeasuredRanks 
   machine.elementsPerSecond = rounded(means[1]);
   machine.launch = rounded(means[2]);
   measurement.taken = options.isHost ? std::max(0.0, 1 - means[4] / means[3]) : 0;
+  if (means[5] > 0) {
+    machine.cacheBytes = ownCache();
+    machine.cacheBytesPerSecond = std::max(machine.bytesPerSecond, rounded(means[5]));
+  }
   constexpr size_t perLink = std::size(messages);
-  const double *collectives = &means[5];
+  const double *collectives = means.data() + 6;
   machine.links.clear();
   // The instructions between processes come first.
   if (ranks.processes > 1)
