@@ -9,7 +9,8 @@
 
 namespace hpc {
 
-constexpr int64_t expensive = 16;           ///< a vector function
+constexpr int64_t expensive = 24;           ///< a vector function
+constexpr int64_t alongRows = 8;            ///< for a flop of what adds up along rows, several times and in part one after the other
 constexpr int64_t scoresBeyondTheMask = 48; ///< of a query, since blocks of 32 queries take keys in blocks of 64
 
 /// Of an attention, from those of one score.
@@ -35,7 +36,9 @@ int64_t elementOperations(Operation *op) {
   const Effort effort = effortOf(op).value_or(Effort::None);
   if (effort == Effort::None)
     return 0;
-  return effort == Effort::Expensive && cost.getFlops() <= elements ? expensive * elements : cost.getFlops();
+  if (effort != Effort::Product && cost.getFlops() > elements)
+    return alongRows * cost.getFlops();
+  return effort == Effort::Expensive ? expensive * elements : cost.getFlops();
 }
 
 } // namespace hpc
