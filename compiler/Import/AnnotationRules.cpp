@@ -266,6 +266,7 @@ Expected<std::optional<AnnotationRules>> rulesOfAnnotations(const std::string &p
         rule.match = patternFor(spec.tensor);
         rule.shard = cuts;
         rule.optional = true;
+        rule.inferred = annotations->binding && !annotations->binding->count(spec.tensor);
         sidecar.params.push_back(std::move(rule));
       } else {
         TensorRule rule;
@@ -321,6 +322,7 @@ Expected<std::string> annotatedModel(std::string_view model, const ChosenLayout 
   if (!layout.layout.empty())
     annotations.configuration += " layout=" + layout.layout;
   annotations.devices = dist::ranksOf(layout.degrees);
+  annotations.binding = layout.binding;
   std::vector<NodeTensors> nodes = nodeTensors(model);
   std::set<std::string> made;
   for (const NodeTensors &node : nodes)

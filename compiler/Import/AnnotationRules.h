@@ -26,6 +26,7 @@ struct ChosenLayout {
   std::string layout; ///< its name, "" where it has none
   std::map<std::string, std::vector<SidecarCut>> tensors; ///< dims counted from 0; cuts over mb are left out
   std::map<std::string, int64_t> stageOfNode;
+  std::set<std::string> binding; ///< parameters whose cut the user wanted, not the compiler
 };
 
 /// The model with that layout as its only annotations. A tensor's spec is attached to the node that makes it, or to the

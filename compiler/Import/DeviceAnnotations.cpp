@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 namespace hpc::onnx {
@@ -16,11 +17,13 @@ namespace {
 using wire::Field, wire::Fields;
 
 // Field numbers of onnx.proto.
-enum ModelField { irVersionField = 1, graphField = 7, configurationField = 26 };
+enum ModelField { irVersionField = 1, graphField = 7, metadataField = 14, configurationField = 26 };
 enum GraphField { nodeField = 1, initializerField = 5 };
 enum NodeField { inputField = 1, outputField = 2, nameField = 3, opField = 4, nodeConfigurationsField = 10 };
 constexpr uint64_t tensorNameField = 8;
 constexpr int64_t leastIrVersion = 11;
+/// The key of a metadata property. Its lines are a configuration and tensors.
+constexpr const char *bindingKey = "hpc.binding";
 
 /// A message inside the file.
 struct Message {
@@ -161,7 +164,10 @@ public:
   Expected<DeviceAnnotations> read(const Message &model, const std::string &wanted) {
     std::optional<Message> graph;
     std::vector<std::pair<std::string, int64_t>> configurations;
+    std::map<std::string, std::string> metadata;
     model.each([&](const Field &field) {
+      if (field.number == metadataField && field.type == 2)
+        wire::takeTextEntry(model.data, field, metadata);
       if (field.number == graphField && field.type == 2)
         graph = model.child(field);
       if (field.number != configurationField || field.type != 2)
@@ -190,6 +196,8 @@ public:
     if (result.devices < 1 || result.devices > 65536)
       return Status::error(ErrorKind::Model, "configuration '" + result.configuration + "' has " +
                                                  countText(result.devices, "device") + "; it must be from 1 to 65536");
+    if (auto property = metadata.find(bindingKey); property != metadata.end())
+      readBinding(property->second);
     graph->each([&](const Field &field) {
       if (field.type != 2 || !failure.ok())
         return;
@@ -218,6 +226,15 @@ private:
       names += (names.empty() ? "" : ", ") + all[i].first;
     return Status::error(ErrorKind::Usage, "--onnx-configuration=" + wanted + " is none of the model's device configurations; it has " +
                                                (names.empty() ? "none" : names) + (all.size() > 10 ? ", ..." : ""));
+  }
+
+  void readBinding(const std::string &property) {
+    std::istringstream lines(property);
+    std::string line;
+    if (!std::getline(lines, line) || line != result.configuration)
+      return;
+    for (result.binding.emplace(); std::getline(lines, line);)
+      result.binding->insert(line);
   }
 
   void readNode(const Message &node) {
@@ -393,6 +410,12 @@ Expected<std::string> withDeviceAnnotations(std::string_view text, const DeviceA
   Message model{reinterpret_cast<const std::byte *>(text.data()), 0, int64_t(text.size())};
   int64_t irVersion = leastIrVersion;
   std::string rest;
+  auto isBinding = [&](const Field &field) {
+    std::map<std::string, std::string> entry;
+    if (field.type == 2)
+      wire::takeTextEntry(model.data, field, entry);
+    return entry.count(bindingKey) > 0;
+  };
   bool isWhole = model.each([&](const Field &field) {
     if (field.number == irVersionField && field.type == 0) {
       irVersion = std::max(irVersion, int64_t(field.value));
@@ -405,13 +428,19 @@ Expected<std::string> withDeviceAnnotations(std::string_view text, const DeviceA
                        : graph.raw(part);
       });
       rest += contentBytes(graphField, content);
-    } else if (field.number != configurationField) {
+    } else if (field.number != configurationField && !(field.number == metadataField && isBinding(field))) {
       rest += model.raw(field);
     }
   });
   if (!isWhole)
     return Status::error(ErrorKind::Model, "its protobuf does not parse");
   std::string configuration = contentBytes(1, annotations.configuration) + numberBytes(2, annotations.devices);
+  if (annotations.binding) {
+    std::string lines = annotations.configuration;
+    for (const std::string &tensor : *annotations.binding)
+      lines += "\n" + tensor;
+    rest += contentBytes(metadataField, contentBytes(1, bindingKey) + contentBytes(2, lines));
+  }
   return numberBytes(irVersionField, irVersion) + rest + contentBytes(configurationField, configuration);
 }
 

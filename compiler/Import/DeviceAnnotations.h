@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,9 @@ struct DeviceAnnotations {
   std::vector<std::string> otherConfigurations;
   std::vector<NodeAnnotation> nodes; ///< nodes with an annotation, in the file's order
   std::vector<std::string> parameters; ///< names of all initializers, of Constant nodes' values, and of either dequantised
+  /// Tensors whose specs the user wanted, where the metadata property hpc.binding of this configuration lists them: the other specs of parameters
+  /// yield where an op cannot follow. The standard's own are all binding.
+  std::optional<std::set<std::string>> binding;
 };
 
 /// The annotations of the configuration `configuration`, "": of the model's first. Checks everything that the standard

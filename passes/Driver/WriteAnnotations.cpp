@@ -1,4 +1,4 @@
-// The standard has no word for "the compiler's own choice": what is written is binding when it is read again.
+// The standard has no word for "the compiler's own choice": a metadata property of ours lists the parameters whose cut is not.
 #include "passes/Driver/WriteAnnotations.h"
 
 #include "compiler/Dialect/Dist/Dist.h"
@@ -6,6 +6,7 @@
 #include "compiler/Dialect/NN/Parameter.h"
 #include "compiler/Dialect/Pipe/Pipe.h"
 #include "compiler/Sidecar/Cuts.h"
+#include "compiler/Sidecar/ParamRules.h"
 #include "compiler/Sidecar/TensorRules.h"
 #include "compiler/StepPart.h"
 #include "compiler/Subject.h"
@@ -18,18 +19,21 @@
 
 namespace hpc {
 
-static void addParameter(nn::ParameterOp parameter, onnx::ChosenLayout &layout) {
+static void addParameter(nn::ParameterOp parameter, bool isBinding, onnx::ChosenLayout &layout) {
   std::optional<dist::Seed> seed = dist::seedOf(parameter.getResult());
   if (!seed)
     return;
   dist::Sharding transposed = seed->sharding;
   std::reverse(transposed.dims.begin(), transposed.dims.end());
-  for (const std::string &name : nn::namesOf(parameter)) // paths of modules are names of no tensor, and found nowhere
+  for (const std::string &name : nn::namesOf(parameter)) { // paths of modules are names of no tensor, and found nowhere
     layout.tensors[name] = cutsOf(nn::isTransposedAlias(parameter, name) ? transposed : seed->sharding);
+    if (isBinding)
+      layout.binding.insert(name);
+  }
 }
 
 onnx::ChosenLayout chosenLayout(ModuleOp annotated, const Options &options) {
-  onnx::ChosenLayout layout{options.degrees, "", {}, {}};
+  onnx::ChosenLayout layout{options.degrees, "", {}, {}, {}};
   if (Expected<dist::Mesh> arranged = arrangeTensorAxis(options.degrees, options.tpLayout); arranged.ok() && !(*arranged == options.degrees)) {
     layout.degrees = std::move(*arranged);
     layout.layout = StringRef(options.tpLayout).split(':').first.str();
@@ -40,8 +44,15 @@ onnx::ChosenLayout chosenLayout(ModuleOp annotated, const Options &options) {
   auto function = annotated.lookupSymbol<func::FuncOp>("main");
   if (!function)
     return layout;
+  Expected<std::optional<Sidecar>> sidecar = sidecarOf(annotated);
+  llvm::DenseSet<Operation *> binding;
+  if (sidecar.ok() && *sidecar)
+    if (Expected<std::vector<ParamDecision>> decisions = decideParams(**sidecar, function); decisions.ok())
+      for (const ParamDecision &decision : *decisions)
+        if (decision.cut && !decision.cut->inferred)
+          binding.insert(decision.parameter);
   for (nn::ParameterOp parameter : function.getOps<nn::ParameterOp>())
-    addParameter(parameter, layout);
+    addParameter(parameter, binding.contains(parameter), layout);
   auto addValue = [&](Value value, const std::vector<SidecarCut> &cuts) {
     if (auto argument = dyn_cast<BlockArgument>(value))
       layout.tensors[nn::argumentPort(function, argument.getArgNumber()).name] = cuts;
@@ -61,7 +72,6 @@ onnx::ChosenLayout chosenLayout(ModuleOp annotated, const Options &options) {
   if (left)
     mlir::emitRemark(function.getLoc()) << left << " gathers of the sidecar are not written: with rows cut over " << rows
                                         << " ranks the standard's annotations cannot say \"whole over tp\"";
-  Expected<std::optional<Sidecar>> sidecar = sidecarOf(annotated);
   if (!sidecar.ok() || !*sidecar)
     return layout;
   Expected<std::vector<TensorDecision>> decisions = decideTensors(**sidecar, function);
