@@ -9,10 +9,13 @@
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Sidecar/ParamRules.h"
 #include "compiler/Sidecar/TensorRules.h"
+#include "compiler/Interfaces/Structure.h"
+#include "compiler/StepPart.h"
 #include "passes/Annotate/LayoutStrategy.h"
 #include "passes/Phases.h"
 #include "passes/Search/Elimination.h"
 #include "passes/Search/LayoutGraph.h"
+#include "passes/Search/LayoutPrice.h"
 #include "runtime/base/CountText.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -23,7 +26,7 @@ namespace hpc::search {
 
 using namespace dist;
 
-static constexpr int mostRounds = 6; // of rules for values
+static constexpr int mostRounds = 8; // of rules for values
 
 namespace {
 /// The axes to choose for, and the options of a compilation that leaves them out.
@@ -110,8 +113,19 @@ static Sharding overFree(Sharding sharding, const FreeAxes &axes) {
 
 // ---- the sidecar --------------------------------------------------------------------------------
 
-/// The program's own rules, then those of the solution for parameters, and for inputs that it cuts.
-static Sidecar sidecarOf(const LayoutGraph &graph, const std::vector<size_t> &chosen, const std::optional<Sidecar> &own,
+/// Whether a product or a lookup reads the parameter, perhaps after ops on weights alone. Layouts decide about these; all others follow.
+static bool isWeight(Value value, const nn::Dependences &dependences) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (stepPartOf(user->getLoc()) != StepPart::Forward || user->getNumResults() == 0)
+      return false;
+    if (dependences.lookup(user->getResult(0)).isWeight())
+      return isWeight(user->getResult(0), dependences);
+    return effortOf(user) == Effort::Product || accessOf(user) == Access::Lookup;
+  });
+}
+
+/// The program's own rules, then those of the solution for weights, and for inputs that it cuts.
+static Sidecar sidecarOf(const LayoutGraph &graph, func::FuncOp function, const std::vector<size_t> &chosen, const std::optional<Sidecar> &own,
                          const std::map<std::string, Sharding> &decided, const Options &options, const FreeAxes &axes) {
   Sidecar sidecar = own.value_or(Sidecar());
   sidecar.mesh.clear();
@@ -120,11 +134,12 @@ static Sidecar sidecarOf(const LayoutGraph &graph, const std::vector<size_t> &ch
   if (!(axes.whole == options.degrees))
     sidecar.layout = StringRef(options.tpLayout).split(':').first.str();
   std::set<std::string> written;
+  nn::Dependences dependences = nn::findDependences(function);
   for (const LayoutGraph::SourceChoice &source : graph.sources()) {
     Sharding cut = overFree(source.strategies[chosen[source.variable]], axes);
     if (auto parameter = source.value.getDefiningOp<nn::ParameterOp>()) {
       std::string name = parameter.getName().str();
-      if (decided.count(name) || !written.insert(name).second)
+      if (decided.count(name) || !isWeight(source.value, dependences) || !written.insert(name).second)
         continue;
       ParamRule rule;
       rule.match = patternFor(name);
@@ -146,23 +161,18 @@ static Sidecar sidecarOf(const LayoutGraph &graph, const std::vector<size_t> &ch
 
 // ---- what the compilation makes of it -----------------------------------------------------------
 
-namespace {
-struct Realized {
-  std::vector<size_t> chosen;
-  double seconds = 0;
-  std::vector<size_t> others; ///< ops whose strategy is another one than the solution's
-};
-} // namespace
-
-/// The strategies that a propagated program has; nullopt where an op or source has none of those in the problem.
-static std::optional<Realized> realize(const LayoutGraph &graph, const std::vector<size_t> &solution, func::FuncOp function, const Mesh &mesh) {
-  Realized realized{solution, 0, {}};
+static SmallVector<Operation *> ruledOps(func::FuncOp function) {
   SmallVector<Operation *> ops;
   for (Operation &op : function.front())
-    if (isa<ShardingRuleOpInterface>(op) && !isa<ReshardOp>(op))
+    if (isa<ShardingRuleOpInterface>(op) && !isa<ReshardOp>(op) && stepPartOf(op.getLoc()) == StepPart::Forward)
       ops.push_back(&op);
-  if (ops.size() != graph.ops().size())
-    return std::nullopt;
+  return ops;
+}
+
+/// Ops of the problem whose strategy in a propagated program is another one than the solution's.
+static std::vector<size_t> othersIn(func::FuncOp made, const LayoutGraph &graph, const std::vector<size_t> &solution, const Mesh &mesh) {
+  std::vector<size_t> others;
+  SmallVector<Operation *> ops = ruledOps(made);
   auto textOf = [&](const OpSharding &sharding) {
     std::string text = llvm::join(sharding.passing, ",");
     for (const DimSharding &factor : sharding.factors)
@@ -170,65 +180,64 @@ static std::optional<Realized> realize(const LayoutGraph &graph, const std::vect
     return text;
   };
   for (auto [number, choice] : llvm::enumerate(graph.ops())) {
-    OpSharding has{choice.strategies.front().rule, *factorsOf(ops[number]), {}, -1};
+    if (number >= ops.size() || ops[number]->getName() != choice.op->getName())
+      return {};
+    const OpSharding &wanted = choice.strategies[solution[choice.variable]];
+    OpSharding has{wanted.rule, *factorsOf(ops[number]), {}, -1};
     has.setPassing(ops[number]);
-    auto found = llvm::find_if(choice.strategies, [&](const OpSharding &each) { return textOf(each) == textOf(has); });
-    if (found == choice.strategies.end())
-      return std::nullopt;
-    size_t strategy = size_t(found - choice.strategies.begin());
-    if (strategy != solution[choice.variable])
-      realized.others.push_back(number);
-    realized.chosen[choice.variable] = strategy;
+    if (textOf(has) != textOf(wanted))
+      others.push_back(number);
   }
-  SmallVector<Value> values(function.getArguments());
-  for (nn::ParameterOp parameter : function.front().getOps<nn::ParameterOp>())
-    values.push_back(parameter.getResult());
-  for (auto [choice, value] : llvm::zip_equal(graph.sources(), values)) {
-    auto found = llvm::find_if(choice.strategies, [&, &value = value](const Sharding &each) { return normalize(each, mesh) == normalize(shardingOf(value), mesh); });
-    if (found == choice.strategies.end())
-      return std::nullopt;
-    realized.chosen[choice.variable] = size_t(found - choice.strategies.begin());
-  }
-  graph.chooseForms(realized.chosen);
-  realized.seconds = graph.problem().secondsOf(realized.chosen);
-  return realized;
+  return others;
 }
 
-/// Rules for the values of ops that are the first to differ from the solution; whether there was one to add.
-static bool addRules(const LayoutGraph &graph, const std::vector<size_t> &solution, const Realized &realized, ModuleOp program, const FreeAxes &axes,
-                     Sidecar &sidecar) {
+/// Rules for values, where the compilation first leaves the solution: those that the op's result is cut by, or that a value is whole for its
+/// readers. What follows from them needs none. Whether there was one to add.
+static bool addRules(const LayoutGraph &graph, const std::vector<size_t> &solution, ArrayRef<size_t> others, ModuleOp program, func::FuncOp made,
+                     const FreeAxes &axes, Sidecar &sidecar) {
   auto noted = program->getAttrOfType<DictionaryAttr>(sidecarTensorsAttrName);
   llvm::DenseMap<Value, std::string> names = tensorNames(mainOf(program));
-  SmallVector<Operation *> ops;
-  for (Operation &op : mainOf(program).front())
-    if (isa<ShardingRuleOpInterface>(op))
-      ops.push_back(&op);
-  llvm::DenseSet<Operation *> differs;
-  for (size_t number : realized.others)
-    differs.insert(graph.ops()[number].op);
-  bool isNew = false;
-  for (size_t number : realized.others) {
-    const LayoutGraph::OpChoice &choice = graph.ops()[number];
-    if (number >= ops.size() || ops[number]->getName() != choice.op->getName()) // annotate has put ops between
+  SmallVector<Operation *> ops = ruledOps(mainOf(program)), madeOps = ruledOps(made);
+  if (ops.size() != madeOps.size()) // annotate has put ops between
+    return false;
+  const size_t before = sidecar.tensors.size();
+  auto add = [&](Value value, const Sharding &cut) {
+    auto name = names.find(value);
+    if (name == names.end())
       return false;
-    if (llvm::any_of(choice.op->getOperands(), [&](Value operand) { return differs.contains(operand.getDefiningOp()); }))
-      continue;
-    auto name = names.find(ops[number]->getNumResults() == 1 ? ops[number]->getResult(0) : Value());
-    Sharding cut = overFree(choice.strategies[solution[choice.variable]].result(0, axes.whole), axes);
-    if (name == names.end() || isReplicated(cut))
-      continue;
     std::optional<Sharding> given = cut;
     if (auto shape = noted ? noted.getAs<DenseI64ArrayAttr>(name->second) : DenseI64ArrayAttr())
-      given = reshapedCuts(cut, std::vector<int64_t>(shape.asArrayRef()), axes.whole);
+      given = reshapedCuts(cut, shape.asArrayRef().vec(), axes.whole);
     TensorRule rule;
     rule.match = patternFor(name->second);
     if (!given || llvm::any_of(sidecar.tensors, [&](const TensorRule &each) { return each.match == rule.match; }))
-      continue;
+      return false;
     rule.shard = cutsOf(*given);
     sidecar.tensors.push_back(std::move(rule));
-    isNew = true;
+    return true;
+  };
+  llvm::DenseSet<Operation *> follows;                    // of the program
+  std::set<LayoutProblem::Variable> decidedAlike; // ops of other blocks are decided as their first
+  for (size_t number : others) {
+    const LayoutGraph::OpChoice &choice = graph.ops()[number];
+    Operation *op = ops[number];
+    const LayoutProblem::Variable first = graph.problem().first(choice.variable);
+    bool isDecided = !decidedAlike.count(first) && llvm::any_of(op->getOperands(), [&](Value operand) { return follows.contains(operand.getDefiningOp()); });
+    const size_t rules = sidecar.tensors.size();
+    const OpSharding &wanted = choice.strategies[solution[choice.variable]];
+    if (Sharding cut = overFree(wanted.result(0, axes.whole), axes); !isDecided && op->getNumResults() == 1 && !isReplicated(cut))
+      isDecided = add(op->getResult(0), cut);
+    else if (!isDecided)
+      for (OpOperand &operand : op->getOpOperands())
+        if (Sharding whole = overFree(wanted.operand(operand.getOperandNumber(), axes.whole), axes);
+            isReplicated(whole) && !isReplicated(overFree(shardingOf(madeOps[number]->getOperand(operand.getOperandNumber())), axes)))
+          isDecided |= add(operand.get(), whole);
+    if (isDecided)
+      follows.insert(op);
+    if (sidecar.tensors.size() > rules)
+      decidedAlike.insert(first);
   }
-  return isNew;
+  return sidecar.tensors.size() > before;
 }
 
 // ---- reasons ------------------------------------------------------------------------------------
@@ -240,6 +249,8 @@ std::string WeightReason::text() const {
   text += (weights.size() > 1 ? " are " : " is ") + cut + ": ";
   if (nextCut.empty())
     return text + "nothing else is possible";
+  if (more < 1e-12)
+    return text + nextCut + " takes as long";
   char number[32];
   std::snprintf(number, sizeof number, "%.3g us", more * 1e6);
   return text + nextCut + " would take " + number + " more of a step";
@@ -276,6 +287,13 @@ static std::vector<WeightReason> reasonsFor(const LayoutGraph &graph, const Layo
 
 // ---- the choice ---------------------------------------------------------------------------------
 
+void noteShapes(ModuleOp imported) {
+  Sidecar all;
+  all.tensors.emplace_back();
+  all.tensors.back().match = "*";
+  noteTensors(imported, all);
+}
+
 Expected<LayoutChoice> chooseLayout(ModuleOp program, const Options &options, const cost::Machine &machine, bool explains) {
   // 1. What the other axes cut.
   Expected<FreeAxes> axes = freeAxesOf(options);
@@ -293,34 +311,49 @@ Expected<LayoutChoice> chooseLayout(ModuleOp program, const Options &options, co
   HPC_RETURN_IF_ERROR(decided.status());
   LayoutCosts costs(mesh, machine);
   LayoutGraph graph(mainOf(**base), costs, axes->names, *decided);
+  if (options.memory > 0) // weights and states alone; a plan's peak is place's number
+    graph.setCapacity(options.memory * options.stages());
   Expected<LayoutProblem::Solution> solution = solveByElimination(graph.problem());
   HPC_RETURN_IF_ERROR(solution.status());
   HPC_RETURN_IF_ERROR(graph.problem().verify(*solution));
-  // 3. The sidecar, and rules for values as long as they bring the compilation closer to the solution.
+  // 3. The sidecar, and rules for values as long as there are some to add. The layout's own seeds are one more choice.
   LayoutChoice choice;
-  choice.bound = solution->seconds;
+  choice.solution = solution->seconds;
+  choice.predicted = graph.collectives(solution->chosen);
   choice.seconds = impossible;
-  Sidecar sidecar = sidecarOf(graph, solution->chosen, *own, *decided, options, *axes);
+  Sidecar sidecar = sidecarOf(graph, mainOf(**base), solution->chosen, *own, *decided, options, *axes);
+  auto weigh = [&](ModuleOp made, const Sidecar &rules) {
+    Expected<LayoutPrice> price = priceOf(made, costs);
+    if (!price.ok() || price->seconds >= choice.seconds)
+      return price.status();
+    choice.sidecar = rules;
+    choice.seconds = price->seconds;
+    choice.collectives = std::move(price->collectives);
+    return Status::success();
+  };
   for (int round = 0; round < mostRounds; ++round) {
     Expected<OwningOpRef<ModuleOp>> made = propagated(program, options, &sidecar);
     if (!made.ok()) {
       if (round == 0)
         return made.status();
-      break; // a rule that no op can follow: the round before has the choice
+      break; // an op cannot follow a rule for a value: the rounds before have the choice
     }
-    std::optional<Realized> realized = realize(graph, solution->chosen, mainOf(**made), mesh);
-    if (realized && realized->seconds < choice.seconds) {
-      choice.sidecar = sidecar;
-      choice.seconds = realized->seconds;
-      choice.collectives = graph.collectives(realized->chosen);
-    }
-    if (!realized || realized->seconds <= choice.bound * (1 + 1e-9) || !addRules(graph, solution->chosen, *realized, program, *axes, sidecar))
+    std::vector<size_t> others = othersIn(mainOf(**made), graph, solution->chosen, mesh);
+    const Sidecar rules = sidecar;
+    const bool isDone = others.empty() || !addRules(graph, solution->chosen, others, program, mainOf(**made), *axes, sidecar);
+    HPC_RETURN_IF_ERROR(weigh(**made, rules));
+    if (isDone)
       break;
   }
-  if (choice.seconds == impossible)
-    choice.sidecar = std::move(sidecar);
+  if (Expected<OwningOpRef<ModuleOp>> made = propagated(program, options, nullptr); made.ok()) {
+    Sidecar rules = own->value_or(Sidecar());
+    rules.mesh = sidecar.mesh;
+    rules.layout = sidecar.layout;
+    HPC_RETURN_IF_ERROR(weigh(**made, rules));
+  }
   if (explains)
     choice.reasons = reasonsFor(graph, *solution);
+  choice.problem = graph.problem();
   return choice;
 }
 

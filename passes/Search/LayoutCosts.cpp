@@ -102,14 +102,7 @@ std::vector<const LayoutCosts::Move *> LayoutCosts::movesOf(Number has, const st
   return all;
 }
 
-double LayoutCosts::makeAll(Number has, const std::vector<Number> &forms, int64_t elementBytes) {
-  double seconds = 0;
-  for (const Move *each : movesOf(has, forms, elementBytes))
-    seconds += each->seconds;
-  return seconds;
-}
-
-/// Operations of the local part of all.
+/// The share of an op's operations that one rank has.
 static double localShare(const OpSharding &sharding, const Mesh &mesh) {
   double share = 1;
   for (auto [factor, cut] : llvm::zip_equal(sharding.rule.factors, sharding.factors))
@@ -156,13 +149,43 @@ double LayoutCosts::compute(Operation *op, const OpSharding &sharding) {
 
 // ---- inside of composites -----------------------------------------------------------------------
 
-const LayoutCosts::Move &LayoutCosts::inside(Operation *op, const OpSharding &sharding) {
-  static const Move nothing;
-  bool isCutInside = isa<CompositeOpInterface>(op) && llvm::any_of(llvm::zip_equal(sharding.rule.factors, sharding.factors), [](auto pair) {
-                       return std::get<0>(pair).isInternal && isCut(std::get<1>(pair));
-                     });
-  if (!isCutInside)
-    return nothing;
+LayoutCosts::Move LayoutCosts::atOnce(Operation *op, const OpSharding &sharding) {
+  Move sum;
+  for (OpResult result : op->getResults()) {
+    AxisNames over;
+    for (auto [number, factor] : llvm::enumerate(sharding.rule.factors))
+      if (factor.combinesAtOnce() && !hasFactor(sharding.rule.results[result.getResultNumber()], int(number)))
+        over = unite(over, axesOf(sharding.factors[number]));
+    if (over.empty())
+      continue;
+    Sharding has = sharding.result(result.getResultNumber(), axes);
+    sum.isFree = false;
+    sum.collectives.push_back({ReshardStep::AllReduce, over, localElements(has) * elementBytes(nn::tensorType(result).getElementType()), timesOf(has)});
+    sum.seconds += collectiveSeconds(sum.collectives.back());
+  }
+  return sum;
+}
+
+static bool cutsInternally(Operation *op, const OpSharding &sharding) {
+  return isa<CompositeOpInterface>(op) && llvm::any_of(llvm::zip_equal(sharding.rule.factors, sharding.factors), [](auto pair) {
+           return std::get<0>(pair).isInternal && isCut(std::get<1>(pair));
+         });
+}
+
+static void operator+=(LayoutCosts::Move &sum, const LayoutCosts::Move &part) {
+  sum.seconds += part.seconds;
+  sum.isFree &= part.isFree;
+  sum.collectives.insert(sum.collectives.end(), part.collectives.begin(), part.collectives.end());
+}
+
+LayoutCosts::Move LayoutCosts::inside(Operation *op, const OpSharding &sharding) {
+  Move sum = atOnce(op, sharding);
+  if (cutsInternally(op, sharding))
+    sum += ofDefinition(op, sharding);
+  return sum;
+}
+
+const LayoutCosts::Move &LayoutCosts::ofDefinition(Operation *op, const OpSharding &sharding) {
   std::string key;
   llvm::raw_string_ostream(key) << op->getName() << op->getPropertiesAsAttribute() << sharding.rule.text;
   for (const DimSharding &cut : sharding.factors)
@@ -189,7 +212,6 @@ const LayoutCosts::Move &LayoutCosts::inside(Operation *op, const OpSharding &sh
   for (OpOperand &operand : copy->getOpOperands())
     has[operand.get()] = sharding.operand(operand.getOperandNumber(), axes);
   std::map<std::pair<const void *, Number>, bool> made;
-  SmallVector<Operation *> pending = {copy};
   Move &sum = entry->second;
   auto decompose = [&](Operation *composite, auto &decompose) -> void {
     Operation *before = composite->getPrevNode();
@@ -203,10 +225,7 @@ const LayoutCosts::Move &LayoutCosts::inside(Operation *op, const OpSharding &sh
       Number from = number(has.lookup(value)), to = number(wanted);
       if (from == to || !made.insert({{value.getAsOpaquePointer(), to}, true}).second)
         return;
-      const Move move = this->move(from, to, elementBytes(nn::tensorType(value).getElementType()));
-      sum.seconds += move.seconds;
-      sum.isFree &= move.isFree;
-      sum.collectives.insert(sum.collectives.end(), move.collectives.begin(), move.collectives.end());
+      sum += move(from, to, elementBytes(nn::tensorType(value).getElementType()));
     };
     for (Operation *each : ops) {
       auto ruled = dyn_cast<ShardingRuleOpInterface>(each);
@@ -221,12 +240,10 @@ const LayoutCosts::Move &LayoutCosts::inside(Operation *op, const OpSharding &sh
       OpSharding inferred = inferFromOperands(ruled.getShardingRule(), operands, axes);
       for (OpOperand &operand : each->getOpOperands())
         want(operand.get(), inferred.operand(operand.getOperandNumber(), axes));
-      bool isCutAgain = isa<CompositeOpInterface>(each) && llvm::any_of(llvm::zip_equal(inferred.rule.factors, inferred.factors), [](auto pair) {
-                          return std::get<0>(pair).isInternal && isCut(std::get<1>(pair));
-                        });
+      sum += atOnce(each, inferred);
       for (OpResult result : each->getResults())
         has[result] = inferred.result(result.getResultNumber(), axes);
-      if (isCutAgain)
+      if (cutsInternally(each, inferred))
         decompose(each, decompose);
     }
     for (auto [result, value] : llvm::zip_equal(composite->getResults(), values)) {

@@ -41,17 +41,20 @@ public:
     std::vector<LayoutCollective> collectives;
   };
   const Move &move(Number from, Number to, int64_t elementBytes);
-  /// Seconds in which a value becomes all of `forms`, of which each may be a slice of another one.
-  double makeAll(Number has, const std::vector<Number> &forms, int64_t elementBytes);
-  /// The moves of which they are the sum, in order.
+  /// The moves by which a value becomes all of `forms`, of which each may be a slice of another one; in order.
   std::vector<const Move *> movesOf(Number has, const std::vector<Number> &forms, int64_t elementBytes);
 
+  /// Seconds in which the device's memory takes or gives so many bytes.
+  double touching(double bytes) const { return bytes / machine.bytesPerSecond; }
   /// Seconds of the op's local part, in all its runs of a step.
   double compute(Operation *op, const dist::OpSharding &sharding);
-  /// The collectives inside of a composite that is cut along a row which it reduces, in all its runs of a step.
-  const Move &inside(Operation *op, const dist::OpSharding &sharding);
+  /// The all-reduce by which an op combines a maximum and the like over a cut factor, in all its runs of a step.
+  Move atOnce(Operation *op, const dist::OpSharding &sharding);
+  /// The collectives inside of a composite that is cut along a row which it reduces, and those of `atOnce`.
+  Move inside(Operation *op, const dist::OpSharding &sharding);
 
 private:
+  const Move &ofDefinition(Operation *op, const dist::OpSharding &sharding);
   int64_t timesOf(const dist::Sharding &sharding) const;
   double collectiveSeconds(const LayoutCollective &collective);
   int64_t localElements(const dist::Sharding &sharding) const;

@@ -6,13 +6,14 @@
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/ElementType.h"
+#include "compiler/Interfaces/Structure.h"
+#include "compiler/StepPart.h"
+#include "compiler/Subject.h"
 
 namespace hpc::search {
 
 using namespace dist;
 using Number = LayoutCosts::Number;
-
-static constexpr size_t mostPieces = 6; // of one dim
 
 static bool isKept(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
@@ -22,7 +23,9 @@ static bool isKept(Value value) {
 
 LayoutGraph::LayoutGraph(func::FuncOp propagated, LayoutCosts &costs, std::vector<std::string> free,
                          const std::map<std::string, Sharding> &fixed)
-    : function(propagated), costs(costs), free(std::move(free)) {
+    : function(propagated), costs(costs), free(std::move(free)), dependences(nn::findDependences(propagated)),
+      strategies(propagated, costs.mesh(), this->free, dependences) {
+  trains = llvm::any_of(function.front(), [](Operation &op) { return stepPartOf(op.getLoc()) == StepPart::Gradient; });
   for (auto &[name, result] : nn::writtenBy(function)) {
     Value value = function.front().getTerminator()->getOperand(result);
     if (auto reshard = value.getDefiningOp<ReshardOp>())
@@ -34,7 +37,6 @@ LayoutGraph::LayoutGraph(func::FuncOp propagated, LayoutCosts &costs, std::vecto
       if (nn::argumentPort(function, argument.getArgNumber()).state == name)
         writes.push_back({value, argument});
   }
-  findPieces();
   addOps();
   addSources(fixed);
   addEdges();
@@ -43,135 +45,7 @@ LayoutGraph::LayoutGraph(func::FuncOp propagated, LayoutCosts &costs, std::vecto
 
 int64_t LayoutGraph::bytesOf(Value value) const { return elementBytes(nn::tensorType(value).getElementType()); }
 
-// ---- where dims can be cut ----------------------------------------------------------------------
-
-/// Calls `visit` with each dim of an op's operands and results, and its factors.
-static void eachDim(Operation *op, const ShardingRule &rule, llvm::function_ref<void(Value, size_t, ArrayRef<int>)> visit) {
-  for (auto [value, dims] : llvm::zip_equal(op->getOperands(), rule.operands))
-    for (auto [dim, factors] : llvm::enumerate(dims))
-      visit(value, dim, factors);
-  for (auto [value, dims] : llvm::zip_equal(op->getResults(), rule.results))
-    for (auto [dim, factors] : llvm::enumerate(dims))
-      visit(value, dim, factors);
-}
-
-std::vector<LayoutGraph::Pieces> LayoutGraph::piecesOf(Operation *op, const ShardingRule &rule) {
-  std::vector<Pieces> found(rule.factors.size());
-  eachDim(op, rule, [&](Value value, size_t dim, ArrayRef<int> factors) {
-    std::vector<Pieces> &known = pieces[value];
-    known.resize(nn::shapeOf(value).size());
-    int64_t stride = 1;
-    for (int factor : llvm::reverse(factors)) {
-      int64_t size = rule.factors[factor].size;
-      found[factor].insert({1, size});
-      for (auto [inner, length] : known[dim])
-        if (inner % stride == 0 && size % (inner / stride * length) == 0 && found[factor].size() < mostPieces)
-          found[factor].insert({inner / stride, length});
-      stride *= size;
-    }
-  });
-  return found;
-}
-
-void LayoutGraph::findPieces() {
-  std::vector<std::pair<Operation *, ShardingRule>> rules;
-  for (Operation &op : function.front())
-    if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
-      rules.push_back({&op, ruled.getShardingRule()});
-  for (bool isChanged = true; isChanged;) {
-    isChanged = false;
-    auto visit = [&](Operation *op, const ShardingRule &rule) {
-      std::vector<Pieces> found = piecesOf(op, rule);
-      eachDim(op, rule, [&](Value value, size_t dim, ArrayRef<int> factors) {
-        int64_t stride = 1;
-        for (int factor : llvm::reverse(factors)) {
-          for (auto [inner, length] : found[factor])
-            if (length > 1 && pieces[value][dim].size() < mostPieces)
-              isChanged |= pieces[value][dim].insert({inner * stride, length}).second;
-          stride *= rule.factors[factor].size;
-        }
-      });
-    };
-    for (auto &[op, rule] : rules)
-      visit(op, rule);
-    for (auto &[op, rule] : llvm::reverse(rules))
-      visit(op, rule);
-  }
-}
-
 // ---- strategies ---------------------------------------------------------------------------------
-
-/// A dim whose piece (inner, size) is cut over `axis` inside of all else that cuts it; nullopt where it is no one sub-dim, or too short.
-static std::optional<DimSharding> cutFurther(const DimSharding &cut, int64_t size, std::pair<int64_t, int64_t> piece, const std::string &axis,
-                                             const Mesh &mesh) {
-  auto [inner, length] = piece;
-  std::vector<int64_t> sizes;
-  for (int64_t each : {size / (inner * length), length, inner})
-    if (each > 1)
-      sizes.push_back(each);
-  size_t place = size / (inner * length) > 1;
-  std::vector<DimSharding> groups = {cut};
-  if (sizes.size() > 1 && !splitAt(cut, sizes, mesh, groups))
-    return std::nullopt;
-  DimSharding &group = groups[place];
-  if (group.size() != 1)
-    return std::nullopt;
-  SubDim further = group.front();
-  further.axes.push_back(axis);
-  if (boxSize(group.front(), mesh) < mesh.size(axis))
-    return std::nullopt;
-  group = {further};
-  DimSharding result;
-  for (const DimSharding &each : groups)
-    result.insert(result.end(), each.begin(), each.end());
-  return normalize(result, mesh);
-}
-
-std::vector<OpSharding> LayoutGraph::strategiesOf(Operation *op) {
-  const Mesh &mesh = costs.mesh();
-  OpSharding base{cast<ShardingRuleOpInterface>(op).getShardingRule(), *factorsOf(op), {}, -1};
-  base.setPassing(op);
-  std::vector<OpSharding> all = {base};
-  if (op->getNumOperands() == 0)
-    return all;
-  std::vector<Pieces> found = piecesOf(op, base.rule);
-  const LinearClause &linear = base.rule.linear;
-  for (const std::string &axis : free) {
-    std::vector<OpSharding> more = all; // the axis does nothing
-    for (const OpSharding &each : all) {
-      for (auto [number, factor] : llvm::enumerate(base.rule.factors))
-        for (auto piece : found[number]) {
-          std::optional<DimSharding> cut = factor.size > 1 ? cutFurther(each.factors[number], factor.size, piece, axis, mesh) : std::nullopt;
-          if (!cut || !mayCut(factor, *cut))
-            continue;
-          more.push_back(each);
-          more.back().factors[number] = *cut;
-        }
-      auto mayBePartial = [&](int operand) { return partial[op->getOperand(unsigned(operand))].count(axis) != 0; };
-      if (linear.kind == LinearClause::Sum && !linear.operands.empty() && llvm::all_of(linear.operands, mayBePartial)) {
-        more.push_back(each);
-        more.back().passing = unite(each.passing, {axis});
-      }
-      if (linear.kind == LinearClause::Product)
-        for (int operand : linear.operands)
-          if (mayBePartial(operand) && (each.carrier < 0 || each.carrier == operand)) {
-            more.push_back(each);
-            more.back().passing = unite(each.passing, {axis});
-            more.back().carrier = operand;
-          }
-    }
-    all = std::move(more);
-  }
-  // Cuts that hold the same are one.
-  std::set<std::string> known;
-  llvm::erase_if(all, [&](const OpSharding &each) {
-    std::string text = llvm::join(each.passing, ",") + std::to_string(each.carrier);
-    for (const DimSharding &factor : each.factors)
-      text += "|" + toString(normalize(factor, mesh));
-    return !known.insert(text).second;
-  });
-  return all;
-}
 
 static std::string textOf(const OpSharding &sharding) {
   std::vector<std::string> factors;
@@ -182,21 +56,22 @@ static std::string textOf(const OpSharding &sharding) {
 
 void LayoutGraph::addOps() {
   for (Operation &op : function.front()) {
-    if (!isa<ShardingRuleOpInterface>(op) || isa<ReshardOp>(op))
+    if (!isa<ShardingRuleOpInterface>(op) || isa<ReshardOp>(op) || stepPartOf(op.getLoc()) != StepPart::Forward)
       continue;
-    OpChoice choice{&op, 0, strategiesOf(&op)};
-    std::vector<LayoutProblem::Strategy> strategies;
+    OpChoice choice{&op, 0, strategies.of(&op)};
+    std::vector<LayoutProblem::Strategy> priced;
     for (const OpSharding &each : choice.strategies) {
-      double seconds = costs.compute(&op, each) + costs.inside(&op, each).seconds;
+      // A product has two products for its gradients, all else about as much again.
+      double seconds = costs.compute(&op, each) * (!trains ? 1 : effortOf(&op) == Effort::Product ? 3 : 2);
+      seconds += costs.inside(&op, each).seconds * (trains ? 2 : 1);
       for (OpResult result : op.getResults()) {
         Sharding has = each.result(result.getResultNumber(), costs.mesh());
-        partial[result].insert(has.partial.begin(), has.partial.end());
         if (isReturned(result) && !isReadByOps(result))
           seconds += completing(result, costs.number(has)).seconds;
       }
-      strategies.push_back({textOf(each), seconds, 0});
+      priced.push_back({textOf(each), seconds, 0});
     }
-    choice.variable = layouts.addVariable(op.getName().getStringRef().str(), std::move(strategies));
+    choice.variable = layouts.addVariable(op.getName().getStringRef().str() + " of " + subjectOf(op.getResult(0)), std::move(priced));
     opNumber[&op] = opChoices.size();
     opChoices.push_back(std::move(choice));
   }
@@ -240,9 +115,13 @@ static Sharding sourceSharding(const Sharding &base, const Sharding &wanted, boo
 void LayoutGraph::addSources(const std::map<std::string, Sharding> &fixed) {
   const Mesh &mesh = costs.mesh();
   SmallVector<Value> values(function.getArguments());
+  std::map<std::string, int64_t> states; // by parameter
+  for (BlockArgument argument : function.getArguments())
+    ++states[StringRef(nn::argumentPort(function, argument.getArgNumber()).state).split('/').second.str()];
   for (nn::ParameterOp parameter : function.front().getOps<nn::ParameterOp>())
     values.push_back(parameter.getResult());
   for (Value value : values) {
+    const bool isWritten = llvm::any_of(writes, [&](const auto &write) { return write.second == value; }) && isa_and_present<nn::ParameterOp>(value.getDefiningOp());
     const Sharding base = shardingOf(value);
     SourceChoice choice{value, 0, {}};
     std::set<Number> known;
@@ -265,7 +144,9 @@ void LayoutGraph::addSources(const std::map<std::string, Sharding> &fixed) {
       int64_t elements = 1;
       for (int64_t size : boxShape(each, mesh))
         elements *= size;
-      strategies.push_back({toString(each), 0, isKept(value) ? elements * bytesOf(value) : 0});
+      // The update reads the parameter, its gradient and its states, which are cut alike, and writes it and them.
+      const int64_t bytes = elements * bytesOf(value), ofStates = isWritten ? states[parameter.getName().str()] * bytes : 0;
+      strategies.push_back({toString(each), costs.touching(double(isWritten ? 3 * bytes + 2 * ofStates : 0)), parameter ? bytes + ofStates : 0});
     }
     choice.variable = layouts.addVariable(parameter ? parameter.getName().str() : "input", std::move(strategies));
     sourceNumber[value] = sourceChoices.size();
@@ -292,6 +173,21 @@ const LayoutCosts::Move &LayoutGraph::completing(Value value, Number has) const 
   return costs.move(has, costs.number(complete), bytesOf(value));
 }
 
+bool LayoutGraph::hasGradient(Value value) const {
+  return trains && isa<FloatType>(nn::tensorType(value).getElementType()) && dependences.lookup(value).fromWeights;
+}
+
+/// The gradient of an operand is a sum over the factors that the operand lacks.
+Sharding LayoutGraph::gradientOf(const OpSharding &sharding, unsigned operand) const {
+  Sharding gradient = project(sharding.rule.operands[operand], sharding.factors, costs.mesh());
+  for (auto [number, cut] : llvm::enumerate(sharding.factors)) {
+    bool isThere = llvm::any_of(sharding.rule.operands[operand], [factor = int(number)](ArrayRef<int> dim) { return llvm::is_contained(dim, factor); });
+    if (!isThere)
+      gradient.partial = unite(gradient.partial, axesOf(cut));
+  }
+  return gradient;
+}
+
 std::optional<LayoutGraph::Producer> LayoutGraph::producerOf(Value value) const {
   Producer producer;
   if (auto source = sourceNumber.find(value); source != sourceNumber.end()) {
@@ -299,6 +195,7 @@ std::optional<LayoutGraph::Producer> LayoutGraph::producerOf(Value value) const 
     producer.variable = choice.variable;
     for (const Sharding &each : choice.strategies)
       producer.has.push_back(costs.number(each));
+    producer.wanted = producer.has; // updates run on the stored pieces
     return producer;
   }
   auto op = opNumber.find(value.getDefiningOp());
@@ -306,8 +203,12 @@ std::optional<LayoutGraph::Producer> LayoutGraph::producerOf(Value value) const 
     return std::nullopt; // a constant: all of it is everywhere
   const OpChoice &choice = opChoices[op->second];
   producer.variable = choice.variable;
-  for (const OpSharding &each : choice.strategies)
-    producer.has.push_back(costs.number(each.result(cast<OpResult>(value).getResultNumber(), costs.mesh())));
+  for (const OpSharding &each : choice.strategies) {
+    Sharding has = each.result(cast<OpResult>(value).getResultNumber(), costs.mesh());
+    producer.has.push_back(costs.number(has));
+    has.partial.clear();
+    producer.wanted.push_back(costs.number(has));
+  }
   return producer;
 }
 
@@ -316,16 +217,19 @@ std::vector<LayoutGraph::Reader> LayoutGraph::readersOf(Value value) const {
   for (OpOperand &use : value.getUses())
     if (auto op = opNumber.find(use.getOwner()); op != opNumber.end()) {
       const OpChoice &choice = opChoices[op->second];
-      Reader reader{choice.variable, {}};
+      Reader reader{choice.variable, {}, {}};
       for (const OpSharding &each : choice.strategies)
         reader.wanted.push_back(costs.number(each.operand(use.getOperandNumber(), costs.mesh())));
+      if (hasGradient(value) && hasGradient(use.getOwner()->getResult(0)))
+        for (const OpSharding &each : choice.strategies)
+          reader.gradient.push_back(costs.number(gradientOf(each, use.getOperandNumber())));
       readers.push_back(std::move(reader));
     }
   std::reverse(readers.begin(), readers.end()); // uses are listed last first
   for (auto &[written, target] : writes)
     if (written == value)
       if (std::optional<Producer> stored = producerOf(target))
-        readers.push_back({stored->variable, stored->has});
+        readers.push_back({stored->variable, stored->has, {}});
   return readers;
 }
 
@@ -365,15 +269,10 @@ void LayoutGraph::addEdges() {
     if (readers.empty())
       continue;
     if (readers.size() == 1 && !returned && readers.front().variable != producer.variable) {
-      std::vector<double> seconds;
-      for (Number has : producer.has)
-        for (Number wanted : readers.front().wanted)
-          seconds.push_back(costs.move(has, wanted, bytes).seconds);
-      addTable(producer.variable, readers.front().variable, std::move(seconds));
-      direct.push_back({value, std::move(producer), std::move(readers.front())});
+      addDirect(value, std::move(producer), std::move(readers.front()));
       continue;
     }
-    Held each{value, producer, 0, formsFor(readers, bytes), returned, readers};
+    Held each{value, producer, 0, formsFor(readers, bytes), returned, readers, {}, {}};
     std::vector<LayoutProblem::Strategy> strategies;
     for (const std::vector<Number> &forms : each.forms) {
       std::vector<std::string> names;
@@ -381,11 +280,11 @@ void LayoutGraph::addEdges() {
         names.push_back(toString(costs.sharding(form)));
       strategies.push_back({llvm::join(names, " and "), 0, 0});
     }
-    each.variable = layouts.addVariable("a value", std::move(strategies));
+    each.variable = layouts.addVariable("readers of " + subjectOf(value), std::move(strategies));
     std::vector<double> seconds;
     for (Number has : producer.has)
       for (const std::vector<Number> &forms : each.forms)
-        seconds.push_back(costs.makeAll(has, forms, bytes) + (needsCompleting(each, has, forms) ? completing(value, has).seconds : 0));
+        seconds.push_back(reading(value, has, forms) + (needsCompleting(each, has, forms) ? completing(value, has).seconds : 0));
     addTable(producer.variable, each.variable, std::move(seconds));
     for (const Reader &reader : readers) {
       std::vector<double> pairs;
@@ -394,8 +293,65 @@ void LayoutGraph::addEdges() {
           pairs.push_back(llvm::any_of(forms, [&](Number form) { return costs.move(form, wanted, bytes).isFree; }) ? 0 : impossible);
       addTable(each.variable, reader.variable, std::move(pairs));
     }
+    addGradients(each);
     heldNumber[value] = held.size();
     held.push_back(std::move(each));
+  }
+}
+
+double LayoutGraph::reading(Value value, Number has, const std::vector<Number> &forms) const {
+  const int64_t bytes = bytesOf(value);
+  double seconds = 0;
+  for (const LayoutCosts::Move *move : costs.movesOf(has, forms, bytes)) {
+    auto isOverFree = [&](const LayoutCollective &each) {
+      return llvm::any_of(each.axes, [&](const std::string &axis) { return llvm::is_contained(free, axis); });
+    };
+    if (dependences.lookup(value).isWeight() && llvm::any_of(move->collectives, isOverFree))
+      return impossible;
+    seconds += move->seconds;
+  }
+  return seconds;
+}
+
+void LayoutGraph::addDirect(Value value, Producer producer, Reader reader) {
+  const int64_t bytes = bytesOf(value);
+  std::vector<double> seconds;
+  for (size_t i = 0; i < producer.has.size(); ++i)
+    for (size_t j = 0; j < reader.wanted.size(); ++j)
+      seconds.push_back(reading(value, producer.has[i], {reader.wanted[j]}) +
+                        (reader.gradient.empty() ? 0 : costs.move(reader.gradient[j], producer.wanted[i], bytes).seconds));
+  addTable(producer.variable, reader.variable, std::move(seconds));
+  direct.push_back({value, std::move(producer), std::move(reader)});
+}
+
+/// The gradients that readers give are added up in one form, then moved to where the value was made.
+void LayoutGraph::addGradients(Held &each) {
+  const int64_t bytes = bytesOf(each.value);
+  std::vector<const Reader *> givers;
+  for (const Reader &reader : each.readers) {
+    for (Number gradient : reader.gradient)
+      if (!llvm::is_contained(each.gradients, gradient))
+        each.gradients.push_back(gradient);
+    if (!reader.gradient.empty())
+      givers.push_back(&reader);
+  }
+  if (givers.empty())
+    return;
+  std::vector<LayoutProblem::Strategy> strategies;
+  for (Number gradient : each.gradients)
+    strategies.push_back({toString(costs.sharding(gradient)), 0, 0});
+  each.gradientVariable = layouts.addVariable("the gradient of " + subjectOf(each.value), std::move(strategies));
+  std::vector<double> seconds;
+  for (Number wanted : each.producer.wanted)
+    for (Number gradient : each.gradients)
+      seconds.push_back(costs.move(gradient, wanted, bytes).seconds);
+  addTable(each.producer.variable, *each.gradientVariable, std::move(seconds));
+  for (const Reader *giver : givers) {
+    std::vector<double> pairs;
+    for (Number gradient : each.gradients)
+      for (Number given : giver->gradient)
+        pairs.push_back(costs.move(given, gradient, bytes).seconds);
+    addTable(*each.gradientVariable, giver->variable, std::move(pairs));
   }
 }
 
@@ -428,26 +384,13 @@ void LayoutGraph::addTies() {
       first = ties.first(op)->getResult(cast<OpResult>(each.value).getResultNumber());
     else
       first = ties.first(each.value);
-    if (auto found = heldNumber.find(first); found != heldNumber.end())
-      tie(held[found->second].variable, each.variable);
-  }
-}
-
-void LayoutGraph::chooseForms(std::vector<size_t> &chosen) const {
-  for (const Held &each : held) {
-    const int64_t bytes = bytesOf(each.value);
-    Number has = each.producer.has[chosen[each.producer.variable]];
-    double least = impossible;
-    for (auto [number, forms] : llvm::enumerate(each.forms)) {
-      bool areAll = llvm::all_of(each.readers, [&, &forms = forms](const Reader &reader) {
-        return llvm::any_of(forms, [&](Number form) { return costs.move(form, reader.wanted[chosen[reader.variable]], bytes).isFree; });
-      });
-      double seconds = costs.makeAll(has, forms, bytes) + (needsCompleting(each, has, forms) ? completing(each.value, has).seconds : 0);
-      if (!areAll || seconds >= least)
-        continue;
-      least = seconds;
-      chosen[each.variable] = number;
-    }
+    auto found = heldNumber.find(first);
+    if (found == heldNumber.end())
+      continue;
+    const Held &other = held[found->second];
+    tie(other.variable, each.variable);
+    if (other.gradientVariable && each.gradientVariable)
+      tie(*other.gradientVariable, *each.gradientVariable);
   }
 }
 
@@ -461,8 +404,12 @@ std::vector<LayoutCollective> LayoutGraph::collectives(const std::vector<size_t>
       if (isReturned(result) && !isReadByOps(result))
         add(completing(result, costs.number(taken.result(result.getResultNumber(), costs.mesh()))));
   }
-  for (const Direct &each : direct)
-    add(costs.move(each.producer.has[chosen[each.producer.variable]], each.reader.wanted[chosen[each.reader.variable]], bytesOf(each.value)));
+  for (const Direct &each : direct) {
+    size_t made = chosen[each.producer.variable], read = chosen[each.reader.variable];
+    add(costs.move(each.producer.has[made], each.reader.wanted[read], bytesOf(each.value)));
+    if (!each.reader.gradient.empty())
+      add(costs.move(each.reader.gradient[read], each.producer.wanted[made], bytesOf(each.value)));
+  }
   for (const Held &each : held) {
     Number has = each.producer.has[chosen[each.producer.variable]];
     const std::vector<Number> &forms = each.forms[chosen[each.variable]];
@@ -470,6 +417,13 @@ std::vector<LayoutCollective> LayoutGraph::collectives(const std::vector<size_t>
       add(*move);
     if (needsCompleting(each, has, forms))
       add(completing(each.value, has));
+    if (!each.gradientVariable)
+      continue;
+    Number sum = each.gradients[chosen[*each.gradientVariable]];
+    for (const Reader &reader : each.readers)
+      if (!reader.gradient.empty())
+        add(costs.move(reader.gradient[chosen[reader.variable]], sum, bytesOf(each.value)));
+    add(costs.move(sum, each.producer.wanted[chosen[each.producer.variable]], bytesOf(each.value)));
   }
   return all;
 }

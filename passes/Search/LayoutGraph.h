@@ -1,9 +1,12 @@
 // A program as a layout problem: a variable for each op, for each parameter, state and input, and for each value that several ops read.
-// Axes that are not chosen have cut the program already; the free ones are added to what they left.
+// Axes that are not chosen have cut the program already; the free ones are added to what they left. Of a training step the variables are those of
+// forward: the gradient of a value moves against it, in the forms that follow from the same cuts (docs/search.md).
 #pragma once
 
+#include "compiler/Dialect/NN/Dependence.h"
 #include "passes/Search/LayoutCosts.h"
 #include "passes/Search/LayoutProblem.h"
+#include "passes/Search/LayoutStrategies.h"
 #include "passes/Search/LayoutTies.h"
 
 #include <set>
@@ -18,6 +21,8 @@ public:
               const std::map<std::string, dist::Sharding> &fixed = {});
 
   const LayoutProblem &problem() const { return layouts; }
+  /// The most bytes of parameters and states.
+  void setCapacity(int64_t bytes) { layouts.setCapacity(bytes); }
 
   struct OpChoice {
     Operation *op;
@@ -34,18 +39,17 @@ public:
   /// The collectives of a solution, in program order.
   std::vector<LayoutCollective> collectives(const std::vector<size_t> &chosen) const;
 
-  /// Sets the forms of all values to those that cost the least, given the strategies of ops and sources.
-  void chooseForms(std::vector<size_t> &chosen) const;
-
 private:
   /// Who reads a value: an op, or a parameter or state that it is written to.
   struct Reader {
     LayoutProblem::Variable variable;
     std::vector<LayoutCosts::Number> wanted; ///< by strategy
+    std::vector<LayoutCosts::Number> gradient; ///< by strategy: as it computes the value's gradient; none: it gives none
   };
   struct Producer {
     LayoutProblem::Variable variable;
-    std::vector<LayoutCosts::Number> has; ///< by strategy
+    std::vector<LayoutCosts::Number> has;    ///< by strategy
+    std::vector<LayoutCosts::Number> wanted; ///< by strategy: as it takes the value's gradient
   };
   /// A value that several variables read: it is held in one or two forms.
   struct Held {
@@ -55,6 +59,8 @@ private:
     std::vector<std::vector<LayoutCosts::Number>> forms; ///< by strategy
     bool isReturned = false;
     std::vector<Reader> readers;
+    std::optional<LayoutProblem::Variable> gradientVariable;
+    std::vector<LayoutCosts::Number> gradients; ///< by strategy of that: the form in which readers' gradients are added up
   };
   struct Direct {
     Value value;
@@ -62,19 +68,19 @@ private:
     Reader reader;
   };
 
-  /// Digits of a dim along which some op could cut it: (inner, size), dim = outer * size * inner.
-  using Pieces = std::set<std::pair<int64_t, int64_t>>;
-
-  void findPieces();
-  std::vector<Pieces> piecesOf(Operation *op, const ShardingRule &rule);
   void addOps();
   void addSources(const std::map<std::string, dist::Sharding> &fixed);
   void addEdges();
+  void addDirect(Value value, Producer producer, Reader reader);
+  void addGradients(Held &each);
+  bool hasGradient(Value value) const;
+  dist::Sharding gradientOf(const dist::OpSharding &sharding, unsigned operand) const;
   void addTies();
-  std::vector<dist::OpSharding> strategiesOf(Operation *op);
   std::optional<Producer> producerOf(Value value) const;
   std::vector<Reader> readersOf(Value value) const;
   std::vector<std::vector<LayoutCosts::Number>> formsFor(const std::vector<Reader> &readers, int64_t bytes);
+  /// Seconds in which a reader gets a value. Weights are stored as they are used: nothing gathers them over the free axes.
+  double reading(Value value, LayoutCosts::Number has, const std::vector<LayoutCosts::Number> &forms) const;
   /// An edge, unless all of it is 0.
   void addTable(LayoutProblem::Variable a, LayoutProblem::Variable b, std::vector<double> seconds);
   /// Whether the caller gets the value, which is written to nothing.
@@ -89,6 +95,9 @@ private:
   LayoutCosts &costs;
   std::vector<std::string> free;
   LayoutProblem layouts;
+  bool trains = false;
+  nn::Dependences dependences;
+  LayoutStrategies strategies;
   std::vector<OpChoice> opChoices;
   std::vector<SourceChoice> sourceChoices;
   llvm::DenseMap<Operation *, size_t> opNumber;
@@ -97,8 +106,6 @@ private:
   std::vector<Held> held;
   std::vector<Direct> direct;
   llvm::DenseMap<Value, size_t> heldNumber;
-  llvm::DenseMap<Value, std::set<std::string>> partial; ///< axes over which some strategy gives terms of a sum
-  llvm::DenseMap<Value, std::vector<Pieces>> pieces;
 };
 
 } // namespace hpc::search

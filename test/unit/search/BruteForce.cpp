@@ -1,4 +1,5 @@
-// Sums are formed on the way down, edge by edge as their later end is chosen; no bound cuts anything off.
+// Sums are formed on the way down, edge by edge as their later end is chosen. Costs are not negative, so what has become no better than the
+// best so far is left.
 #include "BruteForce.h"
 
 #include <Cbc_C_Interface.h>
@@ -15,8 +16,10 @@ struct AllChoices {
   std::optional<LayoutProblem::Solution> best;
 
   void choose(size_t variable, double seconds, int64_t memory) {
+    if (seconds == impossible || (best && seconds >= best->seconds))
+      return;
     if (variable == problem.size()) {
-      if (seconds != impossible && memory <= problem.capacity().value_or(memory) && (!best || seconds < best->seconds))
+      if (memory <= problem.capacity().value_or(memory))
         best = LayoutProblem::Solution{chosen, seconds, memory, seconds};
       return;
     }
