@@ -34,7 +34,7 @@ Work workOf(ModuleOp program, const cost::Machine &machine) {
   for (auto &[name, bytes] : weights)
     work.weights += bytes;
   work.slowest = work.flops / fastest;
-  Expected<std::optional<Sidecar>> sidecar = sidecarOf(program);
+  Expected<std::optional<Sidecar>> sidecar = hpc::sidecarOf(program);
   work.userCuts = sidecar.ok() && *sidecar && !((*sidecar)->params.empty() && (*sidecar)->tensors.empty());
   return work;
 }
