@@ -157,8 +157,6 @@ private:
     choices.schedule = oneOf(plan, "schedule", {"gpipe", "1f1b", "interleaved", "zb-h1"});
     choices.recompute = oneOf(plan, "recompute", {"none", "attention", "full", "auto"});
     choices.cpMode = oneOf(plan, "cp_mode", {"gather", "ring", "ulysses"});
-    if (choices.recompute == "auto" && !choices.memory)
-      fail(tree, "\"recompute\": \"auto\" computes again what \"memory\" has no room for; add \"memory\", in bytes");
   }
 
   SidecarCut readCut(const JsonTree &tree) {

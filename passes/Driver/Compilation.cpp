@@ -67,6 +67,13 @@ Status Compilation::takeSpec() {
   if (!found.ok())
     return found.status();
   spec = std::move(*found);
+  if (!request.specText.empty()) {
+    SpecFile given{"the layout of --auto", request.specText, {}, false, ""};
+    Expected<Sidecar> sidecar = parseSidecar(given.text, given.path);
+    HPC_RETURN_IF_ERROR(sidecar.status());
+    given.sidecar = std::move(*sidecar);
+    spec = std::move(given);
+  }
   return takeDegrees(request, spec);
 }
 

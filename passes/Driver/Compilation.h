@@ -22,6 +22,7 @@ struct CompileRequest {
   bool givesLayout = false;  ///< the user says the arrangement of tp's ranks, which beats a sidecar's
   bool givesOptions = false; ///< the user says what is in `options`, be it what they are anyway
   std::string spec;          ///< sidecar; "" = the one beside the model, "none" = none
+  std::string specText;      ///< of a sidecar, in place of all files; "" = none
   std::string configuration; ///< the device configuration of an .onnx model; "" = its first
   std::map<std::string, int64_t> dims;
   std::map<std::string, std::string> constants; ///< inputs bound at compile time: name -> file

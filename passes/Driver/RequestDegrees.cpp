@@ -17,7 +17,8 @@ Status checkRanksOfMachine(const Options &options, int64_t ranks) {
 }
 
 /// What the file has beside degrees and cuts.
-static void takeChoices(CompileRequest &request, const PlanChoices &choices) {
+static Status takeChoices(CompileRequest &request, const SpecFile &spec) {
+  const PlanChoices &choices = spec.sidecar.plan;
   Options &options = request.options;
   auto isOpen = [&](const char *flag) { return request.given.count(flag) == 0; };
   if (choices.chunks && isOpen("pp-chunks"))
@@ -25,16 +26,19 @@ static void takeChoices(CompileRequest &request, const PlanChoices &choices) {
   if (!choices.cpMode.empty() && isOpen("cp-mode"))
     options.cpMode = choices.cpMode;
   if (!options.trains())
-    return;
+    return Status::success();
   if (choices.zero && isOpen("zero"))
     options.zero = *choices.zero;
   if (!choices.schedule.empty() && isOpen("pp-schedule"))
     options.ppSchedule = choices.schedule;
   if (choices.recompute.empty() || !isOpen("recompute"))
-    return;
+    return Status::success();
   options.recompute = choices.recompute;
   if (choices.recompute == "auto" && options.memory == 0)
-    options.memory = *choices.memory;
+    options.memory = choices.memory.value_or(0);
+  if (choices.recompute == "auto" && options.memory == 0)
+    return Status::error(ErrorKind::Sidecar, "\"recompute\": \"auto\" computes again what a limit of memory has no room for; add \"memory\", in bytes, or --memory").at(spec.path);
+  return Status::success();
 }
 
 Status takeDegrees(CompileRequest &request, const std::optional<SpecFile> &spec) {
@@ -46,7 +50,7 @@ Status takeDegrees(CompileRequest &request, const std::optional<SpecFile> &spec)
   HPC_RETURN_IF_ERROR(degrees.status());
   request.options.degrees = *degrees;
   if (spec)
-    takeChoices(request, spec->sidecar.plan);
+    HPC_RETURN_IF_ERROR(takeChoices(request, *spec));
   HPC_RETURN_IF_ERROR(checkRanksOfMachine(request.options, dist::ranksOf(*degrees)));
   if (!layout->empty() && !request.givesLayout) {
     const bool isOfFile = degrees->sizeOf(dist::AxisRole::Tensor) == dist::degreesOf(sizes).sizeOf(dist::AxisRole::Tensor);

@@ -1,12 +1,19 @@
 // A batch is shared out to threads by what its rows have in common; results are taken in the order of the batch.
 #include "passes/Search/CandidateTable.h"
 
+#include "compiler/Sidecar/ModuleSidecar.h"
+#include "compiler/Sidecar/TensorRules.h"
+#include "passes/Search/LayoutChoice.h"
+
 #include "mlir/IR/Threading.h"
 
 namespace hpc::search {
 
-CandidateTable::CandidateTable(ModuleOp raised, ModuleOp whole, ModuleOp pieces, Space given)
-    : space(std::move(given)), machine(machineOf(space.options)), work(workOf(whole, machine)), whole(whole), pieces(pieces), profiler(raised, space.options) {
+/// The name of the search's own sidecar in messages.
+constexpr const char *searchedSidecar = "the layout of --auto";
+
+CandidateTable::CandidateTable(Programs programs, Space given)
+    : space(std::move(given)), machine(machineOf(space.options)), work(workOf(programs.whole, machine)), programs(programs), profiler(programs.raised, space.options) {
   space.blocks = 0;
   for (const BlockChain &chain : profiler.found())
     space.blocks = std::max(space.blocks, int64_t(chain.size()));
@@ -36,19 +43,19 @@ static SmallVector<Candidate> profilesFor(const Candidate &candidate) {
   return {recomputing(own, "none"), recomputing(own, "full")};
 }
 
-const Profiled *CandidateTable::profileOf(const Candidate &candidate) const {
-  auto found = llvm::find_if(profiles, [&](const Profiled &each) { return each.isOf(candidate); });
+const Profiled *CandidateTable::profileOf(const Candidate &candidate, StringRef recompute) const {
+  auto found = llvm::find_if(profiles, [&](const Profiled &each) { return each.candidate.recompute == recompute && standsFor(each.candidate, candidate); });
   return found == profiles.end() ? nullptr : &*found;
 }
 
 void CandidateTable::estimate(Row &row) const {
   const Candidate &candidate = row.candidate;
   if (candidate.recompute != "auto") {
-    if (const Profiled *own = profileOf(candidate))
+    if (const Profiled *own = profileOf(candidate, candidate.recompute))
       row.estimate = estimateOf(candidate, own->profile);
     return;
   }
-  const Profiled *all = profileOf(recomputing(candidate, "none")), *none = profileOf(recomputing(candidate, "full"));
+  const Profiled *all = profileOf(candidate, "none"), *none = profileOf(candidate, "full");
   if (all && none)
     row.estimate = estimateAuto(estimateOf(candidate, all->profile), estimateOf(candidate, none->profile), space.options.memory);
 }
@@ -63,38 +70,65 @@ void CandidateTable::learn(const Profiled &profiled) {
 size_t CandidateTable::profile(ArrayRef<Row *> batch) {
   // 1. What is missing, each once.
   std::vector<Candidate> missing;
-  auto same = [](const Candidate &candidate) { return [&candidate](const Candidate &other) { return other.flags() == candidate.flags(); }; };
   for (Row *row : batch)
     for (const Candidate &candidate : profilesFor(row->candidate))
-      if (!profileOf(candidate) && llvm::none_of(missing, same(candidate)) && llvm::none_of(unprofiled, same(candidate)))
+      if (!profileOf(candidate, candidate.recompute) &&
+          llvm::none_of(missing, [&](const Candidate &other) { return other.recompute == candidate.recompute && standsFor(other, candidate); }))
         missing.push_back(candidate);
   // 2. Profiles.
   std::vector<std::optional<BlockProfile>> found(missing.size());
   {
-    ManyThreads threads(whole.getContext());
-    mlir::parallelFor(whole.getContext(), 0, missing.size(), [&](size_t number) {
+    ManyThreads threads(context());
+    mlir::parallelFor(context(), 0, missing.size(), [&](size_t number) {
       Options options = missing[number].options(space.options);
       options.memory = 0;
       if (Expected<BlockProfile> profile = profiler.profile(options); profile.ok())
         found[number] = std::move(*profile);
     });
   }
-  // 3. Everybody learns from them.
+  // 3. Everybody learns from them; candidates without a profile are none of this model.
   for (auto [candidate, profile] : llvm::zip_equal(missing, found)) {
-    if (!profile) {
-      unprofiled.push_back(candidate);
-      continue;
+    if (profile) {
+      const BlockShare all = profile->whole();
+      profiles.push_back({candidate, std::move(*profile), all});
+      learn(profiles.back());
     }
-    const BlockShare all = profile->whole();
-    profiles.push_back({candidate, std::move(*profile), all});
-    learn(profiles.back());
+    for (Row &row : rows) {
+      const std::string &policy = row.candidate.recompute;
+      if (row.profiled || !standsFor(candidate, row.candidate) || (policy != candidate.recompute && policy != "auto"))
+        continue;
+      if (profile)
+        estimate(row);
+      row.profiled = row.estimate || !profile;
+    }
   }
-  for (Row &row : rows)
-    if (!row.profiled) {
-      estimate(row);
-      row.profiled = row.estimate || llvm::any_of(profilesFor(row.candidate), [&](const Candidate &each) { return llvm::any_of(unprofiled, same(each)); });
-    }
   return missing.size();
+}
+
+// ---- layouts by weights -------------------------------------------------------------------------
+
+/// A sidecar is given before all phases, which keep the values apart that it names.
+OwningOpRef<ModuleOp> CandidateTable::withSidecar(const Candidate &candidate) const {
+  OwningOpRef<ModuleOp> program = ModuleOp(programs.imported).clone();
+  setSidecar(*program, searchedSidecar, candidate.sidecar);
+  if (Expected<Sidecar> sidecar = parseSidecar(candidate.sidecar, searchedSidecar); sidecar.ok())
+    noteTensors(*program, *sidecar);
+  return program;
+}
+
+void CandidateTable::addChosenLayout(const Row &from) {
+  Row row;
+  row.candidate = from.candidate;
+  row.bound = from.bound;
+  Options options = from.candidate.options(space.options);
+  options.sp = false;
+  row.candidate.layout = options.layout();
+  Expected<LayoutChoice> choice = chooseLayout(row.candidate.microBatches > 1 ? programs.pieces : programs.whole, options, machine);
+  if (!choice.ok())
+    return;
+  row.candidate.sidecar = sidecarText(choice->sidecar);
+  rows.push_back(std::move(row));
+  compile({&rows.back()});
 }
 
 // ---- compilations -------------------------------------------------------------------------------
@@ -102,7 +136,8 @@ size_t CandidateTable::profile(ArrayRef<Row *> batch) {
 /// Candidates that share their program up to phase partition follow each other in one thread, which keeps it no longer.
 void CandidateTable::compile(ArrayRef<Row *> batch, bool withoutLimit) {
   auto shares = [](const Candidate &a, const Candidate &b) {
-    return std::tie(a.dp, a.cp, a.tp, a.layout, a.cpMode, a.microBatches, a.zero) == std::tie(b.dp, b.cp, b.tp, b.layout, b.cpMode, b.microBatches, b.zero);
+    auto fields = [](const Candidate &c) { return std::tie(c.dp, c.cp, c.tp, c.layout, c.cpMode, c.microBatches, c.zero, c.sidecar); };
+    return fields(a) == fields(b);
   };
   SmallVector<SmallVector<Row *>> groups;
   for (Row *row : batch) {
@@ -112,9 +147,11 @@ void CandidateTable::compile(ArrayRef<Row *> batch, bool withoutLimit) {
     else
       group->push_back(row);
   }
-  ManyThreads threads(whole.getContext());
-  mlir::parallelFor(whole.getContext(), 0, groups.size(), [&](size_t number) {
-    Trials trials(groups[number].front()->candidate.microBatches > 1 ? pieces : whole);
+  ManyThreads threads(context());
+  mlir::parallelFor(context(), 0, groups.size(), [&](size_t number) {
+    const Candidate &candidate = groups[number].front()->candidate;
+    OwningOpRef<ModuleOp> own = candidate.sidecar.empty() ? OwningOpRef<ModuleOp>() : withSidecar(candidate);
+    Trials trials(own ? *own : candidate.microBatches > 1 ? programs.pieces : programs.whole);
     StagedTrials staged;
     for (Row *row : groups[number]) {
       Options options = row->candidate.options(space.options);

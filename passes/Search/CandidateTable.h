@@ -23,8 +23,11 @@ struct Row {
 
 class CandidateTable {
 public:
-  /// `raised`: after phase raise. `whole` and `pieces`: after phase precision, for one micro-batch and for several.
-  CandidateTable(ModuleOp raised, ModuleOp whole, ModuleOp pieces, Space space);
+  /// `imported`: before all phases; `raised`: after phase raise; `whole`, `pieces`: after phase precision, for one micro-batch and for several.
+  struct Programs {
+    ModuleOp imported, raised, whole, pieces;
+  };
+  CandidateTable(Programs programs, Space space);
 
   Space space;
   const cost::Machine machine;
@@ -40,6 +43,9 @@ public:
   /// With the memory that the options allow, or without a limit.
   void compile(ArrayRef<Row *> batch, bool withoutLimit = false);
 
+  /// Adds `row`'s candidate with the weights cut as exact search finds best (LayoutChoice.h), compiled; nothing where there is no such layout.
+  void addChosenLayout(const Row &row);
+
   /// Rows that `isWanted`, those with the smallest `key` first, `most` of them; equal ones in their order.
   template <typename Wanted, typename Key> SmallVector<Row *> first(size_t most, Wanted isWanted, Key key) {
     SmallVector<Row *> found;
@@ -53,14 +59,16 @@ public:
   }
 
 private:
-  const Profiled *profileOf(const Candidate &candidate) const;
+  const Profiled *profileOf(const Candidate &candidate, StringRef recompute) const;
   void learn(const Profiled &profiled);
   void estimate(Row &row) const;
 
-  ModuleOp whole, pieces;
+  MLIRContext *context() const { return ModuleOp(programs.whole).getContext(); }
+  OwningOpRef<ModuleOp> withSidecar(const Candidate &candidate) const;
+
+  Programs programs;
   BlockProfiler profiler;
   std::deque<Profiled> profiles;
-  std::vector<Candidate> unprofiled; ///< candidates of profiles that do not compile
 };
 
 } // namespace hpc::search

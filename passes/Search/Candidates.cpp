@@ -34,6 +34,8 @@ std::string Candidate::flags() const {
   for (auto [flag, value, least] : {std::tuple("cp-mode", &cpMode, &defaults.cpMode), {"pp-schedule", &schedule, &defaults.schedule}, {"recompute", &recompute, &defaults.recompute}})
     if (*value != *least)
       add(flag + ("=" + *value));
+  if (!sidecar.empty())
+    add("spec=FILE");
   return text.empty() ? "--dp=1" : text;
 }
 

@@ -15,11 +15,12 @@ struct Candidate {
   std::string schedule;          ///< "" = what fits the programs
   std::string recompute = "none";
   std::string cpMode = "gather";
+  std::string sidecar;           ///< text of one that cuts the weights (LayoutChoice.h); "" = the layout itself does
 
   int64_t ranks() const { return dp * cp * tp * pp; }
   /// `from` with these choices.
   Options options(const Options &from) const;
-  /// The flags of hpc-opt that lead here from `from`'s defaults: "--dp=2 --tp=2 --zero=1". Degrees of 1 and defaults are left out.
+  /// The flags of hpc-opt that lead here: "--dp=2 --tp=2 --zero=1". Degrees of 1 and defaults are left out; a sidecar is named --spec=FILE.
   std::string flags() const;
 };
 

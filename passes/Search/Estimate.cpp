@@ -11,10 +11,9 @@ Candidate profiledCandidate(Candidate candidate) {
   return candidate;
 }
 
-bool Profiled::isOf(const Candidate &other) const {
-  const Candidate wanted = profiledCandidate(other);
-  auto fields = [](const Candidate &c) { return std::tie(c.dp, c.cp, c.tp, c.pp, c.microBatches, c.zero, c.layout, c.schedule, c.recompute, c.cpMode); };
-  return fields(candidate) == fields(wanted);
+bool standsFor(const Candidate &profiled, const Candidate &other) {
+  auto fields = [](const Candidate &c) { return std::tie(c.dp, c.cp, c.tp, c.microBatches, c.zero, c.layout, c.cpMode); };
+  return fields(profiled) == fields(other) && profiled.pp == std::min<int64_t>(other.pp, 2) && (profiled.schedule == "zb-h1") == (other.schedule == "zb-h1");
 }
 
 // ---- stages -------------------------------------------------------------------------------------

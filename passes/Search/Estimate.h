@@ -19,12 +19,12 @@ struct Profiled {
   Candidate candidate;
   BlockProfile profile;
   BlockShare whole; ///< profile.whole()
-
-  bool isOf(const Candidate &other) const;
 };
 
 /// The candidate that stands for all that share a profile.
 Candidate profiledCandidate(Candidate candidate);
+/// Whether `profiled`, such a candidate, stands for another one, recomputation apart.
+bool standsFor(const Candidate &profiled, const Candidate &other);
 
 /// Schedules by their closed forms (runtime/plan/ScheduleKinds.h), parts as even as blocks allow; nothing overlaps but what the profile's programs
 /// hide themselves. --recompute=auto is not estimated by its own profile: see estimateAuto.

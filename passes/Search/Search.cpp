@@ -26,6 +26,7 @@ void Answer::applyTo(CompileRequest &request) const {
   request.options.memory = memory;
   request.degrees = {{"dp", candidate.dp}, {"cp", candidate.cp}, {"tp", candidate.tp}, {"pp", candidate.pp}, {"mb", candidate.microBatches}};
   request.givesLayout = true;
+  request.specText = candidate.sidecar;
   for (const char *flag : {"pp-chunks", "pp-schedule", "zero", "recompute", "cp-mode"}) // they are decided now
     request.given.insert(flag);
 }
@@ -51,6 +52,7 @@ private:
   }
   void profileBest();
   void compileBest();
+  void chooseLayouts();
   void relaxMemory(Answer &answer);
   Answer answer();
 
@@ -58,7 +60,7 @@ private:
   MLIRContext &context;
   DiagnosticPrinter &diagnostics;
   Space space;
-  OwningOpRef<ModuleOp> raised, whole, pieces;
+  OwningOpRef<ModuleOp> imported, raised, whole, pieces;
   std::optional<CandidateTable> table;
 };
 } // namespace
@@ -152,13 +154,14 @@ Status Search::load() {
   if (question.request.given.count("tp-layout") || question.request.given.count("sp"))
     space.options.setLayout(given.layout());
   // 2. What all candidates share.
+  imported = std::move(compilation.module);
   for (auto [phase, microBatches, program] : {std::tuple("raise", 1, &raised), {"precision", 1, &whole}, {"precision", 2, &pieces}}) {
-    Expected<OwningOpRef<ModuleOp>> made = runTo(phase, raised ? *raised : *compilation.module, microBatches);
+    Expected<OwningOpRef<ModuleOp>> made = runTo(phase, raised ? *raised : *imported, microBatches);
     HPC_RETURN_IF_ERROR(made.status());
     *program = std::move(*made);
   }
   describe(whole->lookupSymbol<func::FuncOp>("main"));
-  table.emplace(*raised, *whole, *pieces, space);
+  table.emplace(CandidateTable::Programs{*imported, *raised, *whole, *pieces}, space);
   space.blocks = table->space.blocks;
   return Status::success();
 }
@@ -196,11 +199,26 @@ void Search::compileBest() {
     if (next.empty())
       break;
     table->compile(next);
-    made += next.size();
-    for (const Row *row : next)
+    for (const Row *row : next) {
+      made += row->trial.has_value();
       if (row->trial && row->trial->fits.ok())
         found = std::min(found, row->trial->seconds);
+    }
   }
+}
+
+/// Largest program, in ops, whose weights are cut by exact search: that propagates the whole program a few times.
+constexpr int64_t mostOpsOfLayouts = 8000;
+
+/// The two fastest plans with tensor parallelism, with their weights cut by exact search, where neither flag nor sidecar says the layout.
+void Search::chooseLayouts() {
+  if (space.isDecided("tp-layout") || space.isDecided("sp") || table->work.ops > mostOpsOfLayouts)
+    return;
+  std::vector<Row> fastest;
+  for (const Row *row : table->first(2, [&](const Row &row) { return row.trial && row.trial->fits.ok() && row.candidate.tp > 1; }, [](const Row &row) { return row.seconds(); }))
+    fastest.push_back(*row);
+  for (const Row &row : fastest)
+    table->addChosenLayout(row);
 }
 
 // ---- the answer ---------------------------------------------------------------------------------
@@ -278,6 +296,7 @@ Expected<Answer> Search::run() {
     return usage("--auto --devices=" + Twine(space.devices) + ": no degrees divide a batch of " + Twine(space.batch) + " over as many ranks; give a larger batch, or fewer devices");
   profileBest();
   compileBest();
+  chooseLayouts();
   Answer found = answer();
   if (found.best.empty() || found.winner().isEstimate)
     return whatWouldFit(*table);

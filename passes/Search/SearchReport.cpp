@@ -30,7 +30,7 @@ std::string tableText(const Answer &answer) {
   for (const Ranked &each : answer.best)
     table.add({std::string(&each == &answer.best.front() ? "* " : each.isEstimate ? "~ " : "  ") + flagsOf(answer, each), secondsText(each.seconds), byteSizeText(each.memory),
                each.isEstimate ? "-" : byteSizeText(each.received), each.isEstimate ? "-" : percentText(each.exposed), percentText(each.bubble), each.binds()});
-  return "plans for " + countText(answer.devices, "rank") + (answer.machine.empty() ? "" : " of " + answer.machine) +
+  return "plans for " + countText(answer.devices, "rank") + " of " + (answer.machine.empty() ? "no machine in particular (--machine says which)" : answer.machine) +
          ", the fastest first (step: simulated; memory: of the fullest rank; received: by a rank in a step; exposed, idle: shares of all ranks' time; ~: estimated):\n" + table.text();
 }
 
@@ -51,6 +51,8 @@ std::string reportText(const Answer &answer) {
   } else {
     text += winner.binds() + " binds" + (answer.memory ? ", not the memory: nothing that was compiled is faster with more of it\n" : "\n");
   }
+  if (!winner.candidate.sidecar.empty())
+    text += "--spec=FILE: weights as exact search cuts them; --write-spec=FILE writes that file\n";
   return text;
 }
 
