@@ -81,14 +81,9 @@ BlockProfiler::BlockProfiler(ModuleOp raised, const Options &options) : chains(f
     if (made > 0)
       counts[made - 1] = 3;
     Short &each = shorts.emplace_back();
-    each.module = shortened(raised, chains, counts);
+    ShortenedModel model = shortened(raised, chains, counts);
+    each.module = std::move(model.module);
     each.trials = std::make_unique<Trials>(*each.module);
-    const std::vector<BlockChain> left = findRepeatedBlocks(*each.module, options);
-    if (left.size() != chains.size() || llvm::any_of(llvm::zip(left, counts), [](auto pair) { return int64_t(std::get<0>(pair).size()) != std::get<1>(pair); })) {
-      chains.clear(); // not the same structure any more
-      shorts.clear();
-      return;
-    }
     const auto found = unitsOf(each.module->lookupSymbol<func::FuncOp>("main"));
     const llvm::DenseMap<Operation *, size_t> &units = found.first;
     each.units = found.second;
@@ -99,8 +94,8 @@ BlockProfiler::BlockProfiler(ModuleOp raised, const Options &options) : chains(f
           first = std::min(first, unit->second);
       return first;
     };
-    for (const BlockChain &chain : left)
-      each.unitsBefore.push_back({unitsBefore(chain.blocks[chain.size() - 2]), unitsBefore(chain.blocks.back())});
+    for (const std::vector<SmallVector<Operation *>> &left : model.blocks)
+      each.unitsBefore.push_back({unitsBefore(left[left.size() - 2]), unitsBefore(left.back())});
   }
 }
 

@@ -136,7 +136,7 @@ bool haveEqualAttributes(Operation *first, Operation *second) {
 class Match {
 public:
   Match(const Layers &layers, const Rules &rules, func::FuncOp function, const Piece &first, const Piece &second)
-      : layers(layers), rules(rules), function(function), first(first), second(second), made(first.ops.begin(), first.ops.end()) {}
+      : layers(layers), rules(rules), function(function), first(first), second(second), made(first.ops.begin(), first.ops.end()), madeBySecond(second.ops.begin(), second.ops.end()) {}
 
   bool run() {
     return first.ops.size() == second.ops.size() &&
@@ -183,7 +183,7 @@ private:
     if (!maker && !otherMaker)
       return matchArguments(cast<BlockArgument>(one), cast<BlockArgument>(other));
     if (maker && otherMaker && layers.isWithin(maker, first.firstLayer, first.endLayer) && !made.contains(maker) &&
-        layers.isWithin(otherMaker, second.firstLayer, second.endLayer))
+        layers.isWithin(otherMaker, second.firstLayer, second.endLayer) && !madeBySecond.contains(otherMaker))
       return matchOps(maker, otherMaker); // made of weights alone
     counterpart[one] = other;
     carried.push_back({one, other});
@@ -211,7 +211,7 @@ private:
   const Rules &rules;
   func::FuncOp function;
   Piece first, second;
-  llvm::DenseSet<Operation *> made; ///< by the first block
+  llvm::DenseSet<Operation *> made, madeBySecond;
   llvm::DenseMap<Value, Value> counterpart;
   SmallVector<std::pair<Value, Value>> carried;
 };
@@ -246,22 +246,18 @@ private:
 
 /// The most groups that follow each other and are equal.
 BlockChain longestChain(const Layers &layers, const Rules &rules, func::FuncOp function, ArrayRef<Piece> pieces) {
-  std::vector<std::unique_ptr<Match>> best, open;
-  for (size_t next = 1; next < pieces.size(); ++next) {
-    auto match = std::make_unique<Match>(layers, rules, function, pieces[next - 1], pieces[next]);
-    const bool isEqual = match->run();
-    if (!isEqual || !match->follows(open.empty() ? nullptr : open.back().get()) ||
-        (!open.empty() && open.back()->ops.size() != match->ops.size()))
-      open.clear();
-    if (isEqual && match->follows(nullptr))
-      open.push_back(std::move(match));
-    if (open.size() > best.size()) {
-      best.clear();
-      for (std::unique_ptr<Match> &each : open)
-        best.push_back(std::move(each));
-      open.clear();
-      for (std::unique_ptr<Match> &each : best)
-        open.push_back(std::make_unique<Match>(*each));
+  std::vector<Match> matches; // of a piece and the next
+  size_t begin = 0, bestBegin = 0, bestEnd = 0; // of matches that follow each other
+  for (size_t next = 0; next + 1 < pieces.size(); ++next) {
+    Match &match = matches.emplace_back(layers, rules, function, pieces[next], pieces[next + 1]);
+    const bool isEqual = match.run() && match.follows(nullptr);
+    if (!isEqual)
+      begin = next + 1;
+    else if (begin < next && (!match.follows(&matches[next - 1]) || match.ops.size() != matches[next - 1].ops.size()))
+      begin = next;
+    if (next + 1 - begin > bestEnd - bestBegin) {
+      bestBegin = begin;
+      bestEnd = next + 1;
     }
   }
   BlockChain chain;
@@ -271,17 +267,17 @@ BlockChain longestChain(const Layers &layers, const Rules &rules, func::FuncOp f
     for (auto &pair : match.arguments)
       chain.arguments.back().push_back(side(pair));
   };
-  auto begin = [&] {
+  auto beginBlock = [&] {
     chain.blocks.emplace_back();
     chain.arguments.emplace_back();
   };
-  for (const std::unique_ptr<Match> &match : best) {
+  for (const Match &match : ArrayRef(matches).slice(bestBegin, bestEnd - bestBegin)) {
     if (chain.blocks.empty()) {
-      begin();
-      add(*match, [](auto &pair) { return pair.first; });
+      beginBlock();
+      add(match, [](auto &pair) { return pair.first; });
     }
-    begin();
-    add(*match, [](auto &pair) { return pair.second; });
+    beginBlock();
+    add(match, [](auto &pair) { return pair.second; });
   }
   return chain;
 }
@@ -381,8 +377,9 @@ static void loosenSidecar(ModuleOp module) {
   setSidecar(module, (*sidecar)->file, sidecarText(**sidecar));
 }
 
-OwningOpRef<ModuleOp> shortened(ModuleOp raised, ArrayRef<BlockChain> chains, ArrayRef<int64_t> counts) {
+ShortenedModel shortened(ModuleOp raised, ArrayRef<BlockChain> chains, ArrayRef<int64_t> counts) {
   IRMapping mapping;
+  std::vector<std::vector<SmallVector<Operation *>>> kept;
   OwningOpRef<ModuleOp> module = cast<ModuleOp>(raised->clone(mapping));
   auto function = module->lookupSymbol<func::FuncOp>("main");
   Operation *terminator = function.getBody().front().getTerminator();
@@ -390,6 +387,9 @@ OwningOpRef<ModuleOp> shortened(ModuleOp raised, ArrayRef<BlockChain> chains, Ar
   llvm::SetVector<Operation *> gone;
   for (auto [chain, count] : llvm::zip_equal(chains, counts)) {
     const size_t left = std::min(size_t(std::max<int64_t>(count, 1)), chain.size());
+    std::vector<SmallVector<Operation *>> &blocks = kept.emplace_back();
+    for (size_t block = 0; block < left; ++block)
+      blocks.push_back(llvm::map_to_vector(chain.blocks[block], [&](Operation *op) { return mapping.lookup(op); }));
     if (left == chain.size())
       continue;
     for (size_t block = left; block < chain.size(); ++block) {
@@ -414,7 +414,7 @@ OwningOpRef<ModuleOp> shortened(ModuleOp raised, ArrayRef<BlockChain> chains, Ar
   (void)function.eraseResults(results);
   (void)function.eraseArguments(arguments);
   loosenSidecar(*module);
-  return module;
+  return {std::move(module), std::move(kept)};
 }
 
 std::map<std::string, std::string> shortenedNames(ArrayRef<BlockChain> chains, ArrayRef<int64_t> counts) {

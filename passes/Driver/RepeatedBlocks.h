@@ -20,9 +20,14 @@ struct BlockChain {
 /// `options`: for their patterns of names.
 std::vector<BlockChain> findRepeatedBlocks(ModuleOp raised, const Options &options);
 
+struct ShortenedModel {
+  OwningOpRef<ModuleOp> module;
+  std::vector<std::vector<SmallVector<Operation *>>> blocks; ///< of it, by chain
+};
+
 /// The program with the first `counts[i]` blocks (at least 1) of each chain; what reads the last block of a chain reads the last
 /// one that is left. Rules of a sidecar that name what is gone are none any more; its rules of stages are left out.
-OwningOpRef<ModuleOp> shortened(ModuleOp raised, ArrayRef<BlockChain> chains, ArrayRef<int64_t> counts);
+ShortenedModel shortened(ModuleOp raised, ArrayRef<BlockChain> chains, ArrayRef<int64_t> counts);
 
 /// By name of a parameter of a block: the name of the corresponding one in the program that `shortened` makes of `counts`. The first
 /// block corresponds to the first, the last to the last, those between to the last but one (to the last of fewer than three).

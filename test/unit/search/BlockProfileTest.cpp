@@ -6,6 +6,7 @@
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "passes/Phases.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 
 #include <gtest/gtest.h>
@@ -100,7 +101,7 @@ TEST_F(BlockProfileTest, shortenedIsTheModelWithFewerLayers) {
   ASSERT_EQ(chains.size(), 1u);
   ASSERT_EQ(chains[0].size(), 6u);
   for (int layers : {1, 2, 3, 6}) {
-    OwningOpRef<ModuleOp> few = shortened(*whole, chains, {layers});
+    OwningOpRef<ModuleOp> few = shortened(*whole, chains, {layers}).module;
     ASSERT_TRUE(succeeded(mlir::verify(*few)));
     EXPECT_TRUE(areEqual(*few, *parse(layeredModel(layers)))) << layers;
   }
@@ -125,7 +126,7 @@ TEST_F(BlockProfileTest, anOddLayerEndsAChain) {
   std::vector<BlockChain> chains = findRepeatedBlocks(*whole, Options());
   ASSERT_EQ(chains.size(), 1u);
   EXPECT_EQ(chains[0].size(), 6u);
-  OwningOpRef<ModuleOp> few = shortened(*whole, chains, {2});
+  OwningOpRef<ModuleOp> few = shortened(*whole, chains, {2}).module;
   ASSERT_TRUE(succeeded(mlir::verify(*few)));
   EXPECT_EQ(cast<func::FuncOp>(few->lookupSymbol("main")).getNumArguments(), 1u + 4u); // past 0, 1, 6 and 7
   std::vector<BlockChain> ofFirst = findRepeatedBlocks(*parse(layeredModel(8, 0)), Options());
