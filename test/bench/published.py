@@ -10,6 +10,7 @@ import argparse
 import csv
 import hashlib
 import json
+import math
 import os
 import re
 import subprocess
@@ -27,6 +28,8 @@ WITH_SCORES = ("M20", "M21", "K22", "BS", "NL")
 SPLITS = {"bs-182B": ",".join(["7"] * 11 + ["1"])}
 # The network of a node in bytes a second of a rank, where it is not that of the shipped machine.
 NETWORKS = {"BS": 4 * 12.5e9 / 8, "FM-A": 50e9 / 8, "FM-H": 100e9 / 8}
+# torchtitan's H100 have less memory bandwidth and power (500 W: a share of the peak that nobody states).
+DEVICES = {"H100-96t": {"bytes_per_s": 2400e9}}
 MACHINES = {"A100-80": "a100-80g", "A100-40": "a100-40g", "H100-80": "h100", "H100-96t": "h100", "V100-32": "v100-32g", "H200": "h200"}
 
 
@@ -98,15 +101,101 @@ def facts_of(run, models, options):
         return json.load(file), plan
 
 
+def machine_of(run, options):
+    """A file: the shipped machine, with the network of the run's hosts."""
+    name = MACHINES[run["gpu"]]
+    path = os.path.join(ROOT, "runtime", "cost", "machines", f"{name}.json")
+    network = next((bytes_ for begin, bytes_ in NETWORKS.items() if run["id"].startswith(begin)), None)
+    changes = DEVICES.get(run["gpu"], {})
+    if not network and not changes:
+        return path
+    with open(path) as file:
+        machine = json.load(file)
+    machine["device"].update(changes)
+    if network:
+        link = machine["links"][-1]
+        share = network / link["bytes_per_s"]
+        for protocol in [link, *link.get("other_protocols", [])]:
+            protocol["bytes_per_s"] *= share
+    path = os.path.join(options.cache, f"{name}-{run['gpu']}-{int(network or 0)}.json")
+    with open(path, "w") as file:
+        json.dump(machine, file)
+    return path
+
+
+def prediction_of(run, plan, options):
+    done = subprocess.run([os.path.join(options.bin, "hpc-run"), plan, "--backend=null", f"--machine={machine_of(run, options)}", "--json"], capture_output=True, text=True)
+    if done.returncode:
+        raise Refused(done.stderr.strip().split("\n")[-1])
+    return json.loads(done.stdout)
+
+
+def share_of(points, size):
+    """As runtime/cost/Machine.cpp has it: linear in the logarithm of the size."""
+    points = sorted((float(least), share) for least, share in points.items())
+    above = next((i for i, point in enumerate(points) if point[0] >= size), len(points))
+    if above in (0, len(points)):
+        return points[min(above, len(points) - 1)][1]
+    (low, first), (high, last) = points[above - 1], points[above]
+    return first + math.log(size / low) / math.log(high / low) * (last - first)
+
+
+def whole_layers(run, models, options, bubble):
+    """Seconds of a step that a framework takes which computes whole layers again: the last product of each and its sum over tp, which no gradient reads and plans leave out."""
+    if run["recompute"] != "full":
+        return 0
+    with open(machine_of(run, options)) as file:
+        machine = json.load(file)
+    model, tp = models[run["model"]], run["tp"]
+    width, inner = int(model["width"]), int(model["inner"] or 4 * int(model["width"]))
+    rows, micro = run["micro"] * run["length"] // run["cp"], run["sequences"] // (run["dp"] * run["micro"])
+    device = machine["device"]
+    product = 2 * rows * width * inner / tp / device["flops"]["bf16"] / share_of(device["efficiency"]["bf16"], min(rows, width, inner // tp))
+    total = 2 * (tp - 1) / tp * 2 * rows * width / machine["links"][0]["bytes_per_s"]
+    return int(model["layers"]) / run["pp"] * micro * (product + total) / (1 - bubble)
+
+
+def describe(run):
+    parts = [f"tp {run['tp']}{'+sp' if run['sp'] == '1' else ''}", f"pp {run['pp']}" + (f" x {run['chunks']}" if run["chunks"] > 1 else ""), f"dp {run['dp']}"]
+    parts += [f"cp {run['cp']}"] if run["cp"] > 1 else []
+    parts += [f"ZeRO {run['zero']}"] if run["zero"] != "0" else []
+    return ", ".join(parts) + f"; {run['sequences']} x {run['length']} by {run['micro']}; {run['recompute']}"
+
+
+def order_of(runs):
+    """Of pairs whose published rates (operations of a GPU in a second) differ by more than 5%: how many are predicted in that order."""
+    right = pairs = 0
+    rates = [(run["flops"] / run["gpus"] / float(run["seconds"]), run["flops"] / run["gpus"] / run["predicted"]) for run in runs]
+    for i, (published, predicted) in enumerate(rates):
+        for other, guess in rates[:i]:
+            if max(published, other) > 1.05 * min(published, other):
+                pairs += 1
+                right += (published > other) == (predicted > guess)
+    return right, pairs
+
+
+def show(run, prediction, error, options):
+    published, text = run["seconds"] or "-", "-" if error is None else f"{error:+.1f}%"
+    if options.markdown:
+        memory = f"{run['gigabytes']:.1f}" + (f" ({run['memory']})" if run["memory"] else "")
+        print(f"| {run['id']} | {run['model']} | {describe(run)} | {published} | {run['plan_seconds']:.4g} | {run['predicted']:.4g} | {text} | {memory} |", flush=True)
+        return
+    path = ", ".join(f"{part['what']} {part['seconds']:.3g}" for part in prediction["critical_path"][:4])
+    print(f"{run['id']:12} {published:>7} s published, {run['predicted']:.4g} predicted ({run['plan_seconds']:.4g} of the plan): {text}; {run['gigabytes']:.1f} GB of {run['memory'] or '-'}; {path}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
     parser.add_argument("--cache", default="/tmp/published")
     parser.add_argument("--only", default="", help="ids, or what they begin with up to - or ., by commas")
     parser.add_argument("--table", default="")
+    parser.add_argument("--markdown", action="store_true", help="rows of docs/published.md")
+    parser.add_argument("--compile-only", action="store_true")
     parser.add_argument("--list", action="store_true", help="only what each run is, and why it is left out")
     options = parser.parse_args()
     os.makedirs(options.cache, exist_ok=True)
+    tables = {}
     models = {model["model"]: model for model in read("models.csv")}
     only = [name for name in options.only.split(",") if name]
     for run in read("rows.csv"):
@@ -114,7 +203,7 @@ def main():
             continue
         reason = reason_against(run, models)
         if reason or options.list:
-            print(f"{run['id']:12} {reason or ''}")
+            print(f"| {run['id']} | {run['model']} | {reason} |" if options.markdown else f"{run['id']:12} {reason or ''}")
             continue
         run.update({name: int(run[name]) for name in NUMBERS})
         try:
@@ -122,8 +211,26 @@ def main():
         except Refused as refusal:
             print(f"{run['id']:12} refused: {refusal}", flush=True)
             continue
-        memory = max(facts["memory"], key=lambda each: each["total"])
-        print(f"{run['id']:12} {memory['total'] / 1e9:7.2f} GB of {run['memory'] or '-':6} {sum(facts['flops']):.4g} flops, compiled in {facts['seconds']:.0f} s", flush=True)
+        memory = max(facts["memory"], key=lambda each: each["total"])["total"] / 1e9
+        if options.compile_only:
+            print(f"{run['id']:12} {memory:7.2f} GB of {run['memory'] or '-'}, compiled in {facts['seconds']:.0f} s", flush=True)
+            continue
+        try:
+            prediction = prediction_of(run, plan, options)
+        except Refused as refusal:
+            print(f"{run['id']:12} refused: {refusal}", flush=True)
+            continue
+        beside = whole_layers(run, models, options, prediction["bubble"])
+        run.update(plan_seconds=prediction["seconds"], predicted=prediction["seconds"] + beside, flops=prediction["flops"] - prediction["repeated_flops"], gigabytes=memory)
+        error = 100 * (run["predicted"] / float(run["seconds"]) - 1) if run["seconds"] else None
+        if run["seconds"]:
+            tables.setdefault(run["table"], []).append(run)
+        show(run, prediction, error, options)
+    for table, runs in tables.items():
+        right, pairs = order_of(runs)
+        errors = sorted(abs(run["predicted"] / float(run["seconds"]) - 1) for run in runs)
+        near = sum(error <= 0.1 for error in errors)
+        print(f"{table}: {near} of {len(runs)} within 10%, median error {100 * errors[len(errors) // 2]:.1f}%; {right} of {pairs} pairs in the published order")
 
 
 if __name__ == "__main__":

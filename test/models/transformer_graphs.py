@@ -63,11 +63,18 @@ for name, flags in CASES.items():
     error = numpy.abs(numpy.load(path("outputs.npz"))["logits"] - expected).max() / numpy.abs(expected).max()
     print(f"{name}: {'equal' if error < 1e-5 else f'off by {error}'}")
 
+def operations(file, *flags):
+    """Of all products of a training step."""
+    tool("hpc-opt", file, "--no-weights", "--train", *flags, *SIZES, "-o", path("b.plan"))
+    stages = json.loads(tool("hpc-plan", path("b.plan"), "--json"))["stages"]
+    return sum(stage["product_flops_per_step"] * (stage["ranks"][1] - stage["ranks"][0] + 1) for stage in stages)
+
+
 # As many stages as layers, in 16 bits: values travel through all of them.
 products = 6 * BATCH * LENGTH * (12 * LAYERS * WIDTH**2 + VOCABULARY * WIDTH) + 12 * LAYERS * BATCH * LENGTH**2 * WIDTH
-for name, flags in {"scores": ["--scores", "--dropout=0.1", "--dtype=bfloat16"], "scores by stages": ["--scores", "--dtype=bfloat16"]}.items():
-    layout = ["--tp=2"] if name == "scores" else ["--pp=16", "--micro-batches=2", "--pp-split=uniform"]
-    tool("hpc-opt", graph("b", *flags), "--no-weights", "--train", *layout, *SIZES, "-o", path("b.plan"))
-    facts = json.loads(tool("hpc-plan", path("b.plan"), "--json"))
-    found = sum(stage["product_flops_per_step"] * (stage["ranks"][1] - stage["ranks"][0] + 1) for stage in facts["stages"])
+for name, graph_flags, layout in (("scores", ["--dropout=0.1"], ["--tp=2"]), ("scores by stages", [], ["--pp=16", "--micro-batches=2", "--pp-split=uniform"])):
+    found = operations(graph("b", "--scores", "--dtype=bfloat16", *graph_flags), *layout)
     print(f"{name}: {'as many products' if found == products else f'{found} operations, not {products}'}")
+# Ranks that share sequences see the causal half of the scores together.
+whole, shared = operations(graph("b")), operations(graph("b"), "--cp=2")
+print(f"shared sequences: {'as many products' if whole == shared else f'{shared} operations, not {whole}'}")

@@ -5,8 +5,10 @@ namespace hpc::nn {
 
 int64_t countScores(ArrayRef<int64_t> query, ArrayRef<int64_t> value, const AttentionMask &mask) {
   int64_t queries = query[2], keys = value[2];
-  if (!mask.causalOffset || !mask.queryStart.empty() || !mask.keyStart.empty() || mask.queryPositions)
+  if (!mask.causalOffset || !mask.queryStart.empty() || !mask.keyStart.empty())
     return query[0] * query[1] * queries * keys;
+  if (mask.queryPositions) // spread over those of the keys: the mean of the ranks that share them
+    return query[0] * query[1] * ((queries * (keys + 1) + 1) / 2);
   // Query i sees i + offset + 1 keys from `first` on, all of them from `last` on.
   int64_t offset = std::clamp<int64_t>(int64_t(*mask.causalOffset), -queries, keys);
   int64_t first = std::max<int64_t>(0, -offset), last = std::clamp<int64_t>(keys - offset - 1, first, std::max(first, queries));
