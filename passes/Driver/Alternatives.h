@@ -5,6 +5,9 @@
 
 namespace hpc {
 
+/// Most ops of a program whose proposals are compiled.
+constexpr int64_t compiledProposals = 10000;
+
 /// "--recompute=auto (7.81 GiB); ...": up to three ways in which a rank takes no more than `options.memory`, with what
 /// it takes, cheapest first; those that need more ranks say how many. "" where none of those that are tried fits.
 /// `trials` are of a program that has not been through phase annotate; `given` is the try with `options` themselves, which

@@ -242,7 +242,7 @@ Status Compilation::checkMemory(StagedTrials &tries, Trials &others) {
   if (!trial.ok() || trial->fits.ok())
     return Status::success();
   std::optional<BlockProfiler> blocks;
-  if (raised && opsOf(*uncut) > comparedUnasked)
+  if (raised && opsOf(*uncut) > compiledProposals)
     blocks.emplace(*raised, request.options);
   std::string fitting = cheapestThatFit(others, blocks && blocks->repeats() ? &*blocks : nullptr, request.options, *trial);
   mlir::emitRemark((*module)->getLoc()) << "[hpc-memory] to name what fits, " << others.made("partition") << " partitioned and "
