@@ -260,6 +260,11 @@ NcclResult ncclCommAbort(NcclHandle handle) {
     return ncclInvalidArgument;
   state->isAborted = true;
   Machine::instance().count("communicators", -1);
+  std::vector<std::function<void()>> dropped; // they hold the state that holds them
+  {
+    std::lock_guard<std::mutex> lock(state->mutex);
+    dropped.swap(state->waiting);
+  }
   std::lock_guard<std::mutex> lock(aliveMutex);
   alive().erase(handle);
   return ncclSuccess;
