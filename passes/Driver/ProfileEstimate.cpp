@@ -14,8 +14,7 @@ static ProfileEstimate ofOneStage(const BlockProfile &profile, const Options &op
   return {{lastingOf(whole) + whole.kept + whole.temp}, double(options.microBatches()) * whole.seconds.computing() + whole.seconds.update, lastingOf(whole)};
 }
 
-/// Copies that each part keeps.
-static Expected<std::vector<int64_t>> copiesOf(const Options &options) {
+Expected<std::vector<int64_t>> keptCopiesOf(const Options &options) {
   Expected<plan::ScheduleKind> kind = !options.ppSchedule.empty() ? plan::parseScheduleKind(options.ppSchedule)
                                       : !options.trains()         ? plan::ScheduleKind::Inference
                                       : options.ppChunks > 1      ? plan::ScheduleKind::Interleaved
@@ -32,7 +31,7 @@ static Expected<ProfileEstimate> ofPipeline(const BlockProfile &profile, ArrayRe
     return Status::error(ErrorKind::Usage, "a profile has no --pp-split");
   if (units.size() < parts)
     return Status::error(ErrorKind::Usage, "the profile has " + std::to_string(units.size()) + " blocks for " + std::to_string(parts) + " parts of a pipeline");
-  Expected<std::vector<int64_t>> copies = copiesOf(options);
+  Expected<std::vector<int64_t>> copies = keptCopiesOf(options);
   HPC_RETURN_IF_ERROR(copies.status());
   std::vector<const BlockShare *> blocks;
   for (auto [count, block] : llvm::zip_equal(profile.blocks, profile.block))

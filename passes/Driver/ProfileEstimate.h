@@ -16,4 +16,7 @@ struct ProfileEstimate {
 /// Errors: as BlockProfiler::profile; usage, where blocks of the pipeline are not those of the profile, or the schedule is a user's file.
 Expected<ProfileEstimate> estimateByProfile(BlockProfiler &profiler, const Options &options);
 
+/// By part of the pipeline: the copies of what a micro-batch keeps, by the schedule that the compiler takes for `options`. Errors: usage, as estimateByProfile.
+Expected<std::vector<int64_t>> keptCopiesOf(const Options &options);
+
 } // namespace hpc

@@ -1,5 +1,6 @@
 // Models with fewer blocks against the same models made with fewer, and profiles against plans of whole models.
 #include "passes/Driver/BlockProfile.h"
+#include "passes/Search/StageSplit.h"
 
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/ModuleAttributes.h"
@@ -243,4 +244,35 @@ TEST_F(BlockProfileTest, stagesAreSumsOfBlocks) {
       expectWithin(sum.seconds.computing(), whole->costs[stage].seconds.computing(), 0.01, what + ": seconds");
     }
   }
+}
+
+/// The split that the problem finds is the fastest of the plans of all splits near it, by the plans' own costs.
+TEST_F(BlockProfileTest, theBestSplitIsTheBestOfPlans) {
+  const std::string gpt2 = "../shared/models/gpt2-124m/model.onnx";
+  WholeCase given{gpt2.c_str(), {{"batch_size", 8}, {"sequence_length", 64}}, {{"pp", 2}, {"micro-batches", 4}}, "causal-lm"};
+  Options options = optionsOf(given);
+  OwningOpRef<ModuleOp> module = raised(given.model, given.dims, options);
+  if (!module)
+    GTEST_SKIP() << given.model << " is not there";
+  BlockProfiler profiler(*module, options);
+  Expected<BlockProfile> profile = profiler.profile(options);
+  ASSERT_TRUE(profile.ok()) << profile.status().text();
+  Expected<search::StageProblem> problem = search::stageProblemOf(*profile, options);
+  ASSERT_TRUE(problem.ok()) << problem.status().text();
+  Expected<search::StageProblem::Solution> found = search::splitStages(*problem);
+  ASSERT_TRUE(found.ok()) << found.status().text();
+  Trials trials(*module);
+  auto slowestOf = [&](int64_t first) {
+    StagedTrials tries;
+    options.ppSplit = std::to_string(first) + "," + std::to_string(12 - first);
+    Expected<Trial> trial = trials.run(options, tries);
+    EXPECT_TRUE(trial.ok()) << trial.status().text();
+    return trial.ok() ? std::max(trial->costs[0].seconds.computing(), trial->costs[1].seconds.computing()) : 0;
+  };
+  const double best = slowestOf(found->counts[0]);
+  expectWithin(found->seconds, best, 0.01, "slowest stage");
+  for (int64_t other : {found->counts[0] - 1, found->counts[0] + 1})
+    if (other > 0 && other < 12)
+      EXPECT_GE(slowestOf(other), best * 0.999) << other;
+  EXPECT_EQ(search::splitText(*found), std::to_string(found->counts[0]) + "," + std::to_string(found->counts[1]));
 }
