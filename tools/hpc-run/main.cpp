@@ -364,6 +364,8 @@ Status checkFlags(const Arguments &arguments, const Flags &flags) {
                             {"gradients", "an .npz"}})
     if (arguments.has(name))
       HPC_RETURN_IF_ERROR(checkOutputName(flag(std::string("--") + name, arguments.text(name)), kind));
+  if (arguments.has("machine") && flags.machine.empty())
+    return usage("--machine names none; leave it out, or give a name or a file");
   if (flags.profile && flags.backend == "cuda")
     return usage("--profile times what the host does, which with --backend=cuda is to enqueue: leave it out, and see --trace "
                  "with --sync-each-op");
