@@ -152,6 +152,9 @@ Status checkMachine(const Machine &machine) {
   HPC_RETURN_IF_ERROR(optionally(machine.ranksPerHost != 0, wholeWithin("ranks_per_host", machine.ranksPerHost, 1, 65536)));
   HPC_RETURN_IF_ERROR(optionally(machine.hosts != 0, wholeWithin("hosts", machine.hosts, 1, machine.ranksPerHost ? mostRanks / machine.ranksPerHost : 1)));
   HPC_RETURN_IF_ERROR(optionally(machine.cores != 0, wholeWithin("cores", machine.cores, 1, 65536)));
+  HPC_RETURN_IF_ERROR(optionally(machine.wakeSeconds != 0, within("wake_s", machine.wakeSeconds, 1e-8, 0.01, "seconds")));
+  if (machine.wakeSeconds != 0 && machine.cores == 0)
+    return Status::error(ErrorKind::Usage, "wake_s is of ranks that share processors, and cores is missing; add it, or leave wake_s out");
   HPC_RETURN_IF_ERROR(optionally(machine.memory != 0, checkMemory("memory", machine.memory)));
   HPC_RETURN_IF_ERROR(checkDevice(machine));
   HPC_RETURN_IF_ERROR(checkLinks(machine));

@@ -180,11 +180,26 @@ double secondsBy(const Algorithms &algorithms, CollectiveKind kind, double bytes
   return algorithms.message(bytes);
 }
 
+/// Ranks that share memory copy with their own processors, each all of its result.
+double secondsInMemory(const Machine &machine, const GroupShape &shape, CollectiveKind kind, double bytes) {
+  const Link &link = machine.links.front();
+  const double ranks = double(shape.ranks), copied = kind == CollectiveKind::ReduceScatter ? bytes * (1 + 1 / ranks) / 2 : bytes;
+  return link.start + 2 * (ranks - 1) * link.latency + copied / link.bytesPerSecond;
+}
+
+/// Whether ranks sleep at a collective, since others have the processors.
+bool sleeps(const Machine &machine, const Plan &plan) {
+  const int64_t ranks = machine.ranksPerHost > 0 ? std::min(machine.ranksPerHost, plan.worldSize()) : plan.worldSize();
+  return machine.cores > 0 && ranks > machine.cores;
+}
+
 } // namespace
 
 double collectiveSeconds(const Machine &machine, const GroupShape &shape, CollectiveKind kind, double bytes) {
   if (shape.levels.empty() || bytes == 0)
     return 0;
+  if (machine.cores > 0 && shape.levels.size() == 1 && shape.levels.front().link == 0)
+    return secondsInMemory(machine, shape, kind, bytes);
   double best = std::numeric_limits<double>::infinity();
   for (size_t protocol = 0; protocol <= machine.links.front().others.size(); ++protocol)
     best = std::min(best, secondsBy(Algorithms(machine, shape, protocol), kind, bytes));
@@ -211,12 +226,14 @@ double CollectiveClock::seconds(const InstructionRun &run, const Collective &col
   double bytes = double(collective.count) * double(byteSize(collective.dtype));
   if (collective.kind != CollectiveKind::AllReduce && collective.kind != CollectiveKind::Permute)
     bytes *= double(known->second.ranks);
-  return collectiveSeconds(machine, known->second, collective.kind, bytes);
+  const double seconds = collectiveSeconds(machine, known->second, collective.kind, bytes);
+  return seconds > 0 && sleeps(machine, run.plan) ? seconds + machine.wakeSeconds : seconds;
 }
 
 double CollectiveClock::seconds(const InstructionRun &run, const Send &send) const {
   const int64_t ranks = run.plan.ranksPerStage(), to = send.peer.at(run.coordinate, run.microBatch, ranks);
-  return to < 0 ? 0 : messageSeconds(machine, run.stage * ranks + run.coordinate, to, double(send.bytes));
+  // A stage waits for the other longer than a processor polls.
+  return to < 0 ? 0 : messageSeconds(machine, run.stage * ranks + run.coordinate, to, double(send.bytes)) + machine.wakeSeconds;
 }
 
 } // namespace hpc::cost

@@ -38,6 +38,7 @@ GroupShape shapeOf(const Machine &machine, const std::vector<plan::Axis> &axes, 
 ///   after it inside of them. AllGather, ReduceScatter: ring, or one level after the other.
 /// - AllToAll: pairwise, or Bruck's with log2(n) steps. Permute: a message over the outermost link.
 /// Steps and bytes are those of Thakur, Rabenseifner and Gropp 2005 and of NCCL's src/graph/tuning.cc.
+/// Within a host whose ranks share processors, and so memory: each rank copies all of its result, of a ReduceScatter also what it reads.
 double collectiveSeconds(const Machine &machine, const GroupShape &shape, plan::CollectiveKind kind, double bytes);
 
 /// Seconds of a message from one rank to another.

@@ -59,7 +59,11 @@ double transferSeconds(const Machine &machine, const Bytes &bytes) {
 }
 
 double productSeconds(const Machine &machine, const InstructionRun &run, const Gemm &gemm) {
-  auto at = [&](const ByCoord &factor) { return double(factor.at(run.coordinate, run.microBatch, run.plan.ranksPerStage())); };
+  auto at = [&](const ByCoord &factor) {
+    constexpr int64_t line = 16; // of a tile or vector of a processor, which computes it whole where there are more than a few
+    const int64_t extent = factor.at(run.coordinate, run.microBatch, run.plan.ranksPerStage());
+    return double(machine.cores > 0 && extent > line / 2 ? (extent + line - 1) / line * line : extent);
+  };
   return double(productOf(gemm.batch)) * machine.productSeconds(gemm.a.dtype, at(gemm.m), at(gemm.n), at(gemm.k));
 }
 

@@ -59,6 +59,7 @@ struct Machine {
   int64_t hosts = 0;        ///< 0: as many as are wanted
   int64_t memory = 0;       ///< bytes that a rank may take; 0: unlimited
   int64_t cores = 0;        ///< processors of a host that its ranks share; 0: each rank has its own
+  double wakeSeconds = 0;   ///< of such a host: until a rank that sleeps at a transfer goes on; 0: none sleeps
   std::vector<ProductSpeed> products = {{DType::F32, 16e12, {}}}; ///< a type that is not there has the first one's speed
   double elementsPerSecond = 0;   ///< operations a second of kernels beside products; 0: their bytes decide alone
   double bytesPerSecond = 1e12;   ///< of the device's memory

@@ -245,6 +245,7 @@ void readMachineFields(Fields &fields, Machine &machine) {
   fields.whole("ranks_per_host", machine.ranksPerHost, /*isRequired=*/true, everyRank);
   fields.whole("hosts", machine.hosts, /*isRequired=*/false);
   fields.whole("cores", machine.cores, /*isRequired=*/false);
+  fields.positive("wake_s", machine.wakeSeconds);
   fields.memory(machine.memory, /*isRequired=*/true);
   fields.object("device", /*isRequired=*/true, [&](Fields &device) {
     readProducts(device, machine);
@@ -302,6 +303,8 @@ Json machineJson(const Machine &machine) {
     json["hosts"] = machine.hosts;
   if (machine.cores)
     json["cores"] = machine.cores;
+  if (machine.wakeSeconds != 0)
+    json["wake_s"] = machine.wakeSeconds;
   json["memory"] = memoryText(machine.memory);
   Json &device = json["device"] = Json::object();
   for (const ProductSpeed &speed : machine.products)

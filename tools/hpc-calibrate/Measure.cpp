@@ -27,7 +27,12 @@ constexpr DType types[] = {DType::F32, DType::BF16, DType::F16};
 /// The two other extents of products that have one small extent; the shorter one grows with it.
 constexpr int64_t wide = 768, deep = 256, most = 512;
 constexpr int64_t region = int64_t(64) << 20;
-constexpr int64_t messages[] = {4, int64_t(4) << 20}; ///< bytes of all-reduces: latency, and bytes a second
+/// Collectives of f32, by the bytes of the whole: latency, and bytes a second.
+struct Message {
+  plan::CollectiveKind kind;
+  int64_t bytes;
+};
+constexpr Message messages[] = {{plan::CollectiveKind::AllReduce, 4}, {plan::CollectiveKind::AllReduce, int64_t(4) << 20}, {plan::CollectiveKind::AllGather, int64_t(4) << 20}};
 constexpr double leastShare = 1e-3;
 
 double wallSeconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -45,19 +50,20 @@ std::vector<int64_t> leastExtents(bool isBrief) {
   return isBrief ? std::vector<int64_t>{1, 64} : std::vector<int64_t>{1, 4, 8, 16, 32, 64, 128, 256, 512};
 }
 
-/// A plan whose only program holds the all-reduces that are measured; nothing of it runs.
+/// A plan whose only program holds the collectives that are measured; nothing of it runs.
 plan::Plan planOf(const MeasuredRanks &ranks) {
   plan::Plan plan;
   plan.axes = {{"process", ranks.processes}, {"rank", ranks.ranksOfEach}};
   plan::Stage &stage = plan.stages.emplace_back();
   plan::Program &program = stage.programs.emplace_back();
   for (const plan::Axis &axis : plan.axes)
-    for (int64_t bytes : messages) {
+    for (const Message &message : messages) {
       if (axis.size == 1)
         break;
       Collective collective;
+      collective.kind = message.kind;
       collective.axes = {axis.name};
-      collective.count = bytes / 4;
+      collective.count = message.bytes / 4 / (message.kind == plan::CollectiveKind::AllGather ? axis.size : 1);
       collective.src = {0, 0};
       collective.dst = {1, 0};
       program.instructions.push_back({collective, "calibration"});
@@ -215,7 +221,7 @@ private:
 
   Status measureCollectives(RankSpeed &speed) {
     for (size_t i = 0; i < groups.size(); ++i) {
-      const int64_t bytes = messages[i % std::size(messages)];
+      const int64_t bytes = messages[i % std::size(messages)].bytes;
       const int calls = bytes < 1024 ? 50 : 2, rounds = options.isBrief ? 3 : bytes < 1024 ? 100 : 40;
       double least = INFINITY;
       for (int round = 0; round < rounds; ++round) {
@@ -294,7 +300,14 @@ cost::Link linkOf(int64_t joined, int64_t ranks, const double *seconds) {
   cost::Link link;
   link.ranks = joined;
   link.latency = rounded(std::max(1e-9, seconds[0] / steps));
-  link.bytesPerSecond = rounded(steps / double(ranks) * double(messages[1]) / std::max(1e-9, seconds[1] - seconds[0]));
+  link.bytesPerSecond = rounded(steps / double(ranks) * double(messages[1].bytes) / std::max(1e-9, seconds[1] - seconds[0]));
+  return link;
+}
+
+/// Where ranks copy in memory that they share, all bytes of the whole count (CollectiveTime.h); the mean of an all-reduce and an all-gather.
+cost::Link linkInMemory(int64_t joined, int64_t ranks, const double *seconds) {
+  cost::Link link = linkOf(joined, ranks, seconds);
+  link.bytesPerSecond = rounded(double(messages[1].bytes + messages[2].bytes) / std::max(1e-9, seconds[1] + seconds[2] - 2 * seconds[0]));
   return link;
 }
 
@@ -316,7 +329,8 @@ Measurement measurementOf(const std::vector<double> &means, const MeasuredRanks 
   if (ranks.processes > 1)
     machine.links.push_back(linkOf(0, ranks.processes, std::exchange(collectives, collectives + perLink)));
   if (ranks.ranksOfEach > 1)
-    machine.links.insert(machine.links.begin(), linkOf(ranks.processes > 1 ? ranks.ranksOfEach : 0, ranks.ranksOfEach, std::exchange(collectives, collectives + perLink)));
+    machine.links.insert(machine.links.begin(), (options.isHost ? linkInMemory : linkOf)(ranks.processes > 1 ? ranks.ranksOfEach : 0, ranks.ranksOfEach,
+                                                                                                              std::exchange(collectives, collectives + perLink)));
   if (ranks.count() == 1)
     machine.links.push_back({0, std::max(1e-9, machine.launch), machine.bytesPerSecond});
   const double *flops = collectives;
@@ -359,6 +373,49 @@ Expected<Measurement> measure(Backend &backend, const MeasuredRanks &ranks, cons
       all[i] += means[i] / double(lines->size());
   }
   return measurementOf(all, ranks, options);
+}
+
+Expected<double> measureWake(int64_t cores) {
+  const MeasuredRanks ranks{1, 2 * cores, 0};
+  plan::Plan plan;
+  plan.axes = {{"rank", ranks.count()}};
+  plan::Program &program = plan.stages.emplace_back().programs.emplace_back();
+  Collective collective;
+  collective.axes = {"rank"};
+  collective.count = 1;
+  program.instructions.push_back({collective, "calibration"});
+  std::unique_ptr<Backend> backend = host::createHostBackend();
+  HPC_RETURN_IF_ERROR(backend->load(plan, ranks.own(), 1));
+  std::vector<double> seconds(size_t(ranks.count()), INFINITY);
+  std::vector<std::thread> threads;
+  std::vector<Status> statuses(seconds.size());
+  for (size_t rank = 0; rank < seconds.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      statuses[rank] = [&]() -> Status {
+        Expected<std::unique_ptr<Communicator>> communicator = backend->createCommunicator({int64_t(rank), 0, int64_t(rank)}, 0);
+        HPC_RETURN_IF_ERROR(communicator.status());
+        const auto &one = std::get<Collective>(plan.stages[0].programs[0].instructions[0].action);
+        Expected<int64_t> group = (*communicator)->prepare(one);
+        HPC_RETURN_IF_ERROR(group.status());
+        float source = 1, target = 0;
+        constexpr int calls = 20;
+        for (int round = 0; round < 50; ++round) {
+          const double start = wallSeconds();
+          for (int call = 0; call < calls; ++call)
+            HPC_RETURN_IF_ERROR((*communicator)->collective(one, *group, reinterpret_cast<std::byte *>(&source), reinterpret_cast<std::byte *>(&target), 0));
+          seconds[rank] = std::min(seconds[rank], (wallSeconds() - start) / calls);
+        }
+        return Status::success();
+      }();
+      if (!statuses[rank].ok())
+        backend->fail(statuses[rank]);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const Status &status : statuses)
+    HPC_RETURN_IF_ERROR(status);
+  // Two ranks share each processor, and each carries the collective.
+  return rounded(*std::max_element(seconds.begin(), seconds.end()) / 2);
 }
 
 Expected<double> measureLaunch() {

@@ -31,4 +31,7 @@ Expected<Measurement> measure(Backend &backend, const MeasuredRanks &ranks, cons
 /// Seconds that an instruction takes on the host however little it does.
 Expected<double> measureLaunch();
 
+/// Seconds that a rank of the host takes for a collective of nothing where twice as many ranks as cores sleep and wake at it.
+Expected<double> measureWake(int64_t cores);
+
 } // namespace hpc

@@ -77,7 +77,10 @@ Status calibrate(const Flags &flags, processes::Processes *processes) {
     machine.memory = memoryOf(ranks.count());
     Expected<double> launch = measureLaunch();
     HPC_RETURN_IF_ERROR(launch.status());
-    machine.launch = *launch;
+    machine.launch = std::max(1e-8, *launch);
+    Expected<double> wake = measureWake(cores);
+    HPC_RETURN_IF_ERROR(wake.status());
+    machine.wakeSeconds = std::clamp(*wake, 1e-8, 0.01);
   }
   if (ranks.count() == 1)
     printNote("one rank sends to no other, so the link has the speed of its memory; measure with --ranks=2 or more, or edit links");
