@@ -59,8 +59,7 @@ class Case:
         return [line["ms"] for line in map(json.loads, filter(lambda line: line.startswith("{"), lines.splitlines()))][2:]
 
     def predict(self):
-        out = run("hpc-run", self.plan, "--backend=null", f"--machine={args.machine}")
-        return float(re.search(r"step ([0-9.]+) ms", out).group(1))
+        return 1e3 * json.loads(run("hpc-run", self.plan, "--backend=null", f"--machine={args.machine}", "--json"))["seconds"]
 
 
 def run(tool, *words):
