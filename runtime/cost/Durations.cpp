@@ -75,8 +75,11 @@ DType typeOf(const InstructionRun &run, const Kernel &kernel) {
 /// Vector code computes all of a kernel on a host; on a device the products in it run on its matrix units.
 double operationSeconds(const Machine &machine, const InstructionRun &run, const Kernel &kernel) {
   const bool isHost = machine.cores > 0;
-  if (kernel.flops > 0 && !isHost)
-    return double(kernel.flops) / machine.flops(typeOf(run, kernel));
+  if (kernel.flops > 0 && !isHost) {
+    // As products whose smallest size is the channels of a head, which hosts' plans do not state: 128 is the most usual.
+    const double head = kernel.attention ? double(kernel.attention->depth) : 128;
+    return double(kernel.flops) / (2 * head * head * head) * machine.productSeconds(typeOf(run, kernel), head, head, head);
+  }
   return machine.elementsPerSecond > 0 ? double(kernel.operations) / machine.elementsPerSecond : double(kernel.flops) / machine.flops();
 }
 

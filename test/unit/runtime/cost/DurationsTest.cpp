@@ -86,6 +86,12 @@ TEST(Durations, OfAttentionDependOnWhoComputesItsProducts) {
   Machine one = machine(48);
   one.elementsPerSecond = 24;
   EXPECT_DOUBLE_EQ(durationsOf(one)({plan, {kernel(4, 4, 240, 96), ""}, 0, 0}), 2);
+  one.products[0].efficiency = {{64, 0.25}, {256, 0.75}}; // 128 channels of a head, where nothing else is stated
+  EXPECT_DOUBLE_EQ(durationsOf(one)({plan, {kernel(4, 4, 240, 96), ""}, 0, 0}), 4);
+  Kernel stated = kernel(4, 4, 240, 96);
+  stated.attention = Attention{};
+  stated.attention->depth = 64;
+  EXPECT_DOUBLE_EQ(durationsOf(one)({plan, {stated, ""}, 0, 0}), 8);
   one.cores = 2;
   EXPECT_DOUBLE_EQ(durationsOf(one)({plan, {kernel(4, 4, 240, 96), ""}, 0, 0}), 10);
 }
