@@ -51,8 +51,9 @@ TEST(Durations, OfProductsHaveTheirShapesEfficiency) {
   Gemm gemm = test::gemm(test::stage0::H, test::stage0::X, test::stage0::W0, 2, 4, 3, 3, 4, 4);
   EXPECT_DOUBLE_EQ(durationsOf(narrow)({plan, {gemm, ""}, 0, 0}), 16.5);
   gemm.batch = {3};
+  gemm.a.stride = gemm.b.stride = gemm.c.stride = {0};
   EXPECT_DOUBLE_EQ(durationsOf(narrow)({plan, {gemm, ""}, 0, 0}), 48.5);
-  gemm.batch = {};
+  gemm.batch = gemm.a.stride = gemm.b.stride = gemm.c.stride = {};
   gemm.a.dtype = DType::BF16; // one operation a second at most, and 52 bytes of the 104 - 12
   EXPECT_NEAR(durationsOf(narrow)({plan, {gemm, ""}, 0, 0}), 92.0 / 52 + 0.5, 1e-12);
 }
@@ -94,4 +95,58 @@ TEST(Durations, OfAttentionDependOnWhoComputesItsProducts) {
   EXPECT_DOUBLE_EQ(durationsOf(one)({plan, {stated, ""}, 0, 0}), 8);
   one.cores = 2;
   EXPECT_DOUBLE_EQ(durationsOf(one)({plan, {kernel(4, 4, 240, 96), ""}, 0, 0}), 10);
+}
+
+// On a host lines of 16 are computed whole, and memory comes after operations: 2 * 16 * 4 * 3 operations of the product, and 52 bytes a second of 160 + 12 * 4 + 120.
+TEST(Durations, OfProductsOnHostsAddTheirMemory) {
+  Plan plan = test::samplePlan();
+  Machine one = machine(12);
+  Instruction product{test::gemm(test::stage0::H, test::stage0::X, test::stage0::W0, 10, 4, 3, 3, 4, 4), ""};
+  const double bytes = 120 + 48 + 160;
+  EXPECT_DOUBLE_EQ(durationsOf(one)({plan, product, 0, 0}), 240.0 / 12);
+  one.cores = 4;
+  EXPECT_DOUBLE_EQ(durationsOf(one)({plan, product, 0, 0}), 384.0 / 12);
+  one.cacheBytes = 16;
+  one.cacheBytesPerSecond = 104;
+  EXPECT_DOUBLE_EQ(durationsOf(one)({plan, product, 0, 0}), 384.0 / 12 + bytes / 52);
+  one.cacheBytes = 1 << 20;
+  EXPECT_DOUBLE_EQ(durationsOf(one)({plan, product, 0, 0}), 384.0 / 12);
+}
+
+// Weights are in the cache where all of the rank is.
+TEST(Durations, OfCopiesDependOnTheCache) {
+  Plan plan = test::samplePlan();
+  Machine one = machine(12);
+  Instruction copy{Copy{{test::stage0::W0, 0}, {test::stage0::W1, 0}, 26}, ""};
+  one.cacheBytes = plan.stages[0].sessionBytes + plan.stages[0].workBytes;
+  one.cacheBytesPerSecond = 104;
+  EXPECT_DOUBLE_EQ(durationsOf(one)({plan, copy, 0, 0}), 0.5);
+  --one.cacheBytes;
+  EXPECT_DOUBLE_EQ(durationsOf(one)({plan, copy, 0, 0}), 1);
+}
+
+// Two ranks of a host write 48, or 96 bytes each: a second of latency and 16 bytes a second. With four ranks on two cores they sleep meanwhile.
+TEST(Durations, OfCollectivesInSharedMemoryAreCopies) {
+  Plan plan = test::samplePlan();
+  Machine one = machine(12);
+  one.cores = 4;
+  Collective collective;
+  collective.axes = {"tp"};
+  collective.count = 12;
+  auto seconds = [&](CollectiveKind kind) {
+    collective.kind = kind;
+    return durationsOf(one)({plan, {collective, ""}, 0, 0});
+  };
+  EXPECT_DOUBLE_EQ(seconds(CollectiveKind::AllReduce), 4);
+  EXPECT_DOUBLE_EQ(seconds(CollectiveKind::AllGather), 7);
+  EXPECT_DOUBLE_EQ(seconds(CollectiveKind::AllToAll), 7);
+  EXPECT_DOUBLE_EQ(seconds(CollectiveKind::ReduceScatter), 5.5);
+  one.wakeSeconds = 0.25;
+  EXPECT_DOUBLE_EQ(seconds(CollectiveKind::AllReduce), 4);
+  Send send;
+  send.bytes = 32;
+  send.peer = 2;
+  EXPECT_DOUBLE_EQ(durationsOf(one)({plan, {send, ""}, 0, 0}), 2.75);
+  one.cores = 2;
+  EXPECT_DOUBLE_EQ(seconds(CollectiveKind::AllReduce), 4.25);
 }
