@@ -33,7 +33,7 @@ struct Message {
   int64_t bytes;
 };
 constexpr Message messages[] = {{plan::CollectiveKind::AllReduce, 4}, {plan::CollectiveKind::AllReduce, int64_t(4) << 20}, {plan::CollectiveKind::AllGather, int64_t(4) << 20}};
-constexpr double leastShare = 1e-3;
+constexpr double leastShare = 1e-3, leastLatency = 2e-7, mostLatency = 2e-3; ///< as machine files have them
 
 double wallSeconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -302,7 +302,7 @@ cost::Link linkOf(int64_t joined, int64_t ranks, const double *seconds) {
   const double steps = 2 * double(ranks - 1);
   cost::Link link;
   link.ranks = joined;
-  link.latency = rounded(std::max(1e-9, seconds[0] / steps));
+  link.latency = std::clamp(rounded(seconds[0] / steps), leastLatency, mostLatency);
   link.bytesPerSecond = rounded(steps / double(ranks) * double(messages[1].bytes) / std::max(1e-9, seconds[1] - seconds[0]));
   return link;
 }
@@ -335,7 +335,7 @@ Measurement measurementOf(const std::vector<double> &means, const MeasuredRanks 
     machine.links.insert(machine.links.begin(), (options.isHost ? linkInMemory : linkOf)(ranks.processes > 1 ? ranks.ranksOfEach : 0, ranks.ranksOfEach,
                                                                                                               std::exchange(collectives, collectives + perLink)));
   if (ranks.count() == 1)
-    machine.links.push_back({0, std::max(1e-9, machine.launch), machine.bytesPerSecond});
+    machine.links.push_back({0, std::max(leastLatency, machine.launch), machine.bytesPerSecond});
   const double *flops = collectives;
   const std::vector<int64_t> extents = leastExtents(options.isBrief);
   machine.products.clear();
