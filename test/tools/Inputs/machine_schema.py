@@ -8,14 +8,14 @@ from json_schema import changes, valid
 
 schema = json.load(open(f"{root}/docs/machine.schema.json"))
 GOOD = {
-    "$schema": "machine.schema.json", "name": "m", "ranks_per_host": 4, "hosts": 2, "cores": 2, "memory": "40GiB",
-    "device": {"flops": {"f32": 2e12, "bf16": 3e13}, "efficiency": {"f32": 0.9, "bf16": {"64": 0.2}}, "elements_per_s": 1e12, "bytes_per_s": 1e12, "launch_s": 0},
+    "$schema": "machine.schema.json", "name": "m", "ranks_per_host": 4, "hosts": 2, "cores": 2, "wake_s": 2e-5, "memory": "40GiB",
+    "device": {"flops": {"f32": 2e12, "bf16": 3e13}, "efficiency": {"f32": 0.9, "bf16": {"64": 0.2}}, "elements_per_s": 1e12, "bytes_per_s": 1e12, "cache": {"bytes": 2097152, "bytes_per_s": 5e12}, "launch_s": 0},
     "links": [{"ranks": 4, "latency_s": 4e-6, "bytes_per_s": 2e11, "start_s": 1e-5, "tree_latency_s": 5e-6, "other_protocols": [{"latency_s": 1e-6, "bytes_per_s": 1e11}]},
               {"ranks": "all", "latency_s": 1.2e-5, "bytes_per_s": 2e10, "other_protocols": [{"latency_s": 3e-6, "bytes_per_s": 1e10}]}],
     "overlap_slowdown": 1.1, "differences": [{"first_rank": 4, "ranks": 4, "speed": 0.5, "memory": "24GB"}],
 }
 RELATIONS = ["one of them has another unit", "the link's own numbers", "those of one place are used together", "divisor of ranks_per_host", "hosts * ranks_per_host", "a multiple of the",
-             "the last link", "is of a type that device.flops does not have", "hosts is", "from 1MiB to 64TiB", "differs in nothing", "ranks is"]
+             "the last link", "is of a type that device.flops does not have", "hosts is", "from 1MiB to 64TiB", "differs in nothing", "ranks is", "cores is missing"]
 documents = [GOOD] + [json.load(open(f"{root}/runtime/cost/machines/{name}.json")) for name in ("a100-80g", "v100-32g")] + list(changes(GOOD))
 
 

@@ -12,9 +12,9 @@ using namespace hpc::cost;
 using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
-static const char *good = R"({"name": "two hosts", "ranks_per_host": 4, "hosts": 2, "cores": 2, "memory": "40GiB",
+static const char *good = R"({"name": "two hosts", "ranks_per_host": 4, "hosts": 2, "cores": 2, "wake_s": 2e-5, "memory": "40GiB",
   "device": {"flops": {"f32": 2e12, "bf16": 3e13}, "efficiency": {"f32": 0.9, "bf16": {"64": 0.2, "1024": 0.7}}, "elements_per_s": 1e12, "bytes_per_s": 1e12,
-             "launch_s": 5e-6},
+             "cache": {"bytes": 2097152, "bytes_per_s": 5e12}, "launch_s": 5e-6},
   "links": [{"ranks": 4, "latency_s": 4e-6, "bytes_per_s": 2e11, "start_s": 1e-5, "tree_latency_s": 5e-6,
              "other_protocols": [{"latency_s": 1e-6, "bytes_per_s": 1e11, "start_s": 5e-6}]},
             {"ranks": "all", "latency_s": 1.2e-5, "bytes_per_s": 2e10, "other_protocols": [{"latency_s": 3e-6, "bytes_per_s": 1e10}]}],
@@ -47,6 +47,9 @@ TEST(MachineFile, ReadsEveryField) {
   EXPECT_EQ(machine.elementsPerSecond, 1e12);
   EXPECT_EQ(machine.bytesPerSecond, 1e12);
   EXPECT_EQ(machine.launch, 5e-6);
+  EXPECT_EQ(machine.cacheBytes, 2 << 20);
+  EXPECT_EQ(machine.cacheBytesPerSecond, 5e12);
+  EXPECT_EQ(machine.wakeSeconds, 2e-5);
   ASSERT_EQ(machine.links.size(), 2u);
   EXPECT_EQ(machine.links[0].ranks, 4);
   EXPECT_EQ(machine.links[0].latency, 4e-6);
@@ -83,7 +86,7 @@ TEST(MachineFile, WritesWhatItReads) {
 }
 
 static bool isOptional(const std::string &field) {
-  for (const char *name : {"hosts", "cores", "efficiency", "elements_per_s", "start_s", "tree_latency_s", "overlap_slowdown", "differences", "speed"})
+  for (const char *name : {"hosts", "wake_s", "efficiency", "cache", "elements_per_s", "start_s", "tree_latency_s", "overlap_slowdown", "differences", "speed"})
     if (field == name)
       return true;
   return false;
@@ -118,7 +121,7 @@ TEST(MachineFile, NamesWhatIsMissing) {
     EXPECT_THAT(error, HasSubstr(field)) << place.to_string();
     EXPECT_THAT(error, testing::StartsWith("error[usage]: m.json: ")) << place.to_string();
   });
-  EXPECT_EQ(refused, 23);
+  EXPECT_EQ(refused, 26); // wake_s needs cores
 }
 
 // Every number of every shipped machine in units that are off by 1e3 or 1e6, negative, zero where that means nothing, or no number.
