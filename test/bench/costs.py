@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What large compilations and refusals cost: seconds of CPU and peak memory, by plans alone (nothing runs, no weights are read). Needs ../shared/models.
+"""What large compilations and refusals cost: seconds of CPU and peak memory, by plans alone (nothing runs, no weights are read); and the prediction of their steps. Needs ../shared/models.
 
   test/bench/costs.py [--bin=build/bin] [--models=FOLDER] [--only=REGEX] [--rounds=1]
 """
@@ -27,21 +27,27 @@ CASES = [
 
 
 def compile_once(model, batch, sequence, flags, is_refused, folder):
-    """Seconds of CPU, peak MiB, bytes of the plan."""
+    """Seconds of CPU, peak MiB, bytes of the plan, seconds of CPU of hpc-run --backend=null --machine."""
     plan = os.path.join(folder, "a.plan")
     command = [os.path.join(args.bin, "hpc-opt"), os.path.join(args.models, model, "model.onnx"), "--no-weights", "--dim", f"batch_size={batch}",
                "--dim", f"sequence_length={sequence}", *flags.split(), "-o", plan]
+    cpu, peak = usage_of(command, int(is_refused))
+    predicted = 0 if is_refused else usage_of([os.path.join(args.bin, "hpc-run"), plan, "--backend=null", "--machine=a100-80g"], 0)[0]
+    return cpu, peak, 0 if is_refused else os.path.getsize(plan), predicted
+
+
+def usage_of(command, code):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     errors = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
-    if os.waitstatus_to_exitcode(status) != int(is_refused):
+    if os.waitstatus_to_exitcode(status) != code:
         sys.exit(f"{' '.join(command)}: {errors}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, 0 if is_refused else os.path.getsize(plan)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-print(f"{'case':40} {'CPU s':>8} {'peak MiB':>9} {'plan KiB':>9}")
+print(f"{'case':40} {'CPU s':>8} {'peak MiB':>9} {'plan KiB':>9} {'predicting':>10}")
 with tempfile.TemporaryDirectory() as scratch:
     for name, *case in CASES:
         if re.search(args.only, name):
-            cpu, peak, size = map(min, zip(*(compile_once(*case, scratch) for _ in range(args.rounds))))
-            print(f"{name:40} {cpu:8.2f} {peak:9.0f} {size / 1024:9.0f}", flush=True)
+            cpu, peak, size, predicted = map(min, zip(*(compile_once(*case, scratch) for _ in range(args.rounds))))
+            print(f"{name:40} {cpu:8.2f} {peak:9.0f} {size / 1024:9.0f} {predicted:10.2f}", flush=True)
