@@ -1,5 +1,5 @@
-// Sums are formed on the way down, edge by edge as their later end is chosen. Costs are not negative, so what has become no better than the
-// best so far is left.
+// Sums are formed on the way down, edge by edge as their later end is chosen. What has become no better than the best so far, with the least
+// that the other variables take by themselves, is left; variables that share edges follow each other.
 #include "BruteForce.h"
 
 #include <Cbc_C_Interface.h>
@@ -11,36 +11,78 @@ namespace hpc::search {
 namespace {
 struct AllChoices {
   const LayoutProblem &problem;
-  std::vector<std::vector<const LayoutProblem::Edge *>> closing; ///< by variable: edges whose later end it is
-  std::vector<size_t> chosen;
-  std::optional<LayoutProblem::Solution> best;
+  double below;
+  std::vector<size_t> order = {};                                     ///< of the variables
+  std::vector<double> least = {};                                     ///< by place in the order: seconds of it and of all after it, without edges
+  std::vector<std::vector<const LayoutProblem::Edge *>> closing = {}; ///< by variable: edges whose later end it is
+  std::vector<size_t> chosen = {};
+  std::vector<bool> isChosen = {};
+  std::optional<LayoutProblem::Solution> best = {};
 
-  void choose(size_t variable, double seconds, int64_t memory) {
-    if (seconds == impossible || (best && seconds >= best->seconds))
+  void prepare() {
+    std::vector<size_t> place(problem.size(), problem.size());
+    while (order.size() < problem.size()) {
+      size_t next = problem.size(), most = 0;
+      for (size_t variable = 0; variable < problem.size(); ++variable) {
+        if (place[variable] < problem.size())
+          continue;
+        size_t edges = 1;
+        for (const LayoutProblem::Edge &edge : problem.edges())
+          edges += (edge.a == variable && place[edge.b] < problem.size()) || (edge.b == variable && place[edge.a] < problem.size());
+        if (edges > most) {
+          most = edges;
+          next = variable;
+        }
+      }
+      place[next] = order.size();
+      order.push_back(next);
+    }
+    closing.resize(problem.size());
+    for (const LayoutProblem::Edge &edge : problem.edges())
+      closing[place[edge.a] > place[edge.b] ? edge.a : edge.b].push_back(&edge);
+    least.assign(problem.size() + 1, 0);
+    for (size_t i = problem.size(); i-- > 0;) {
+      double smallest = impossible;
+      for (const LayoutProblem::Strategy &strategy : problem.strategies(order[i]))
+        smallest = std::min(smallest, strategy.seconds);
+      least[i] = least[i + 1] + smallest;
+    }
+    chosen.resize(problem.size());
+    isChosen.resize(problem.size());
+  }
+
+  void choose(size_t number, double seconds, int64_t memory) {
+    if (seconds + least[number] >= below)
       return;
-    if (variable == problem.size()) {
-      if (memory <= problem.capacity().value_or(memory))
+    if (number == problem.size()) {
+      if (memory <= problem.capacity().value_or(memory)) {
         best = LayoutProblem::Solution{chosen, seconds, memory, seconds};
+        below = seconds;
+      }
       return;
     }
+    const size_t variable = order[number];
+    isChosen[variable] = true;
     for (size_t strategy = 0; strategy < problem.strategies(variable).size(); ++strategy) {
-      if (size_t tied = problem.first(variable); tied < variable && chosen[tied] != strategy)
+      bool isAlike = true;
+      for (size_t other = 0; other < problem.size(); ++other)
+        isAlike &= !isChosen[other] || other == variable || problem.first(other) != problem.first(variable) || chosen[other] == strategy;
+      if (!isAlike)
         continue;
       chosen[variable] = strategy;
       double sum = seconds + problem.strategies(variable)[strategy].seconds;
       for (const LayoutProblem::Edge *edge : closing[variable])
         sum += edge->seconds[chosen[edge->a] * problem.strategies(edge->b).size() + chosen[edge->b]];
-      choose(variable + 1, sum, memory + problem.strategies(variable)[strategy].memory);
+      choose(number + 1, sum, memory + problem.strategies(variable)[strategy].memory);
     }
+    isChosen[variable] = false;
   }
 };
 } // namespace
 
-std::optional<LayoutProblem::Solution> solveByBruteForce(const LayoutProblem &problem) {
-  AllChoices all{problem, {}, std::vector<size_t>(problem.size()), {}};
-  all.closing.resize(problem.size());
-  for (const LayoutProblem::Edge &edge : problem.edges())
-    all.closing[std::max(edge.a, edge.b)].push_back(&edge);
+std::optional<LayoutProblem::Solution> solveByBruteForce(const LayoutProblem &problem, double below) {
+  AllChoices all{problem, below};
+  all.prepare();
   all.choose(0, 0, 0);
   return all.best;
 }

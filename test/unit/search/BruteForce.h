@@ -5,9 +5,8 @@
 
 namespace hpc::search {
 
-/// The fewest seconds of all choices that ties, pairs and the capacity allow; nullopt where there is none. Variables in their order, strategies
-/// in theirs.
-std::optional<LayoutProblem::Solution> solveByBruteForce(const LayoutProblem &problem);
+/// The fewest seconds, below a limit, of all choices that ties, pairs and the capacity allow; nullopt where there is none.
+std::optional<LayoutProblem::Solution> solveByBruteForce(const LayoutProblem &problem, double below = impossible);
 
 /// A 0/1 variable for each strategy and for each pair of an edge. Of a variable exactly one strategy; of an edge one pair, whose ends are the
 /// strategies taken. nullopt where CBC finds it infeasible.

