@@ -1,5 +1,5 @@
-// Two blocks are the least: the first and the last differ in what is beside them. A pipeline's profile comes from two stages, cut
-// before and after the second of three blocks.
+// Two blocks are the least: the first and the last differ in what is beside them. A pipeline's profile comes from three blocks, in
+// three stages and in two.
 #include "passes/Driver/BlockProfile.h"
 
 #include "compiler/Sidecar/ModuleSidecar.h"
@@ -139,17 +139,19 @@ Expected<BlockProfile> BlockProfiler::ofOneStage(const Options &options) {
   return profile;
 }
 
-/// Two stages with `units` blocks of --pp-split in the first, of `all`.
-static Options withTwoStages(Options options, size_t units, size_t all) {
+/// Stages with so many units each.
+static Options withStages(Options options, ArrayRef<size_t> units) {
   for (dist::Mesh::Axis &axis : options.degrees.axes)
     if (axis.role == dist::AxisRole::Pipeline)
-      axis.size = 2;
+      axis.size = int64_t(units.size());
   options.ppChunks = 1;
   if (options.ppSchedule == "interleaved")
     options.ppSchedule = "";
   if (!options.budgets.empty())
-    options.budgets.assign(2, options.budgets.front());
-  options.ppSplit = std::to_string(units) + "," + std::to_string(all - units);
+    options.budgets.assign(units.size(), options.budgets.front());
+  options.ppSplit.clear();
+  for (size_t count : units)
+    options.ppSplit += (options.ppSplit.empty() ? "" : ",") + std::to_string(count);
   return options;
 }
 
@@ -159,18 +161,23 @@ Expected<BlockProfile> BlockProfiler::ofPipeline(const Options &options) {
     SmallVector<int64_t> counts(chains.size(), 2);
     counts[chain] = 3;
     const Short &model = shortOf(chain);
-    Expected<Trial> early = tryShort(counts, withTwoStages(options, model.unitsBefore[chain].first, model.units));
-    HPC_RETURN_IF_ERROR(early.status());
-    Expected<Trial> late = tryShort(counts, withTwoStages(options, model.unitsBefore[chain].second, model.units));
-    HPC_RETURN_IF_ERROR(late.status());
-    BlockShare &block = profile.block.emplace_back(difference(shareOf(*late, 0), shareOf(*early, 0)));
-    block.temp = std::max(block.temp, difference(shareOf(*early, 1), shareOf(*late, 1)).temp);
+    const auto [second, third] = model.unitsBefore[chain];
+    Expected<Trial> three = tryShort(counts, withStages(options, {second, third - second, model.units - third}));
+    HPC_RETURN_IF_ERROR(three.status());
+    Expected<Trial> two = tryShort(counts, withStages(options, {third, model.units - third}));
+    HPC_RETURN_IF_ERROR(two.status());
+    // A program's own memory does not add up over blocks: it is that of two blocks, where the second one computes forward's values again.
+    BlockShare block = difference(shareOf(*two, 0), shareOf(*three, 0));
+    block.temp = -std::max<int64_t>(0, block.temp);
     if (chain == 0)
-      profile.before = difference(shareOf(*early, 0), block);
+      profile.before = difference(shareOf(*three, 0), block);
     if (chain + 1 == chains.size())
-      profile.after = difference(shareOf(*late, 1), block);
-    profile.crossing = std::max(profile.crossing, early->costs[0].sentBytes);
-    profile.crossingSeconds = std::max(profile.crossingSeconds, early->costs[0].seconds.sending);
+      profile.after = difference(shareOf(*three, 2), block);
+    profile.between = difference(shareOf(*three, 1), block);
+    block.temp = 0;
+    profile.block.push_back(block);
+    profile.crossing = std::max(profile.crossing, three->costs[0].sentBytes);
+    profile.crossingSeconds = std::max(profile.crossingSeconds, three->costs[0].seconds.sending);
   }
   return profile;
 }

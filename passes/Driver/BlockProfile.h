@@ -12,7 +12,7 @@ struct BlockShare {
   cost::StageSeconds seconds;
   int64_t weight = 0, state = 0, step = 0;
   int64_t kept = 0; ///< of each micro-batch between its first and its last program
-  int64_t temp = 0; ///< of one program; without a pipeline with what its gradients wait for
+  int64_t temp = 0; ///< of one program; without a pipeline with what its gradients wait for, in a pipeline not of blocks
 
   void add(const BlockShare &other, int64_t times = 1);
 };
@@ -23,6 +23,7 @@ struct BlockProfile {
   std::vector<BlockShare> block; ///< one of them, by chain
   /// Beside the blocks; without a pipeline `after` has both.
   BlockShare before, after;
+  BlockShare between; ///< beside the blocks of a part of a pipeline that is neither the first nor the last: what it receives and sends
   int64_t crossing = 0;        ///< bytes that a rank sends to the next stage for one micro-batch
   double crossingSeconds = 0;  ///< of that message
 

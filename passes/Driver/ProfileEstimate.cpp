@@ -43,22 +43,24 @@ static Expected<ProfileEstimate> ofPipeline(const BlockProfile &profile, ArrayRe
     BlockShare share;
     for (size_t i = block; i < block + counts[part]; ++i)
       share.add(*blocks[i]);
-    share.add(part == 0 ? profile.before : part + 1 == parts ? profile.after : BlockShare());
+    share.add(part == 0 ? profile.before : part + 1 == parts ? profile.after : profile.between);
     all[part % stages].add(share);
     estimate.memory[part % stages] += lastingOf(share) + (*copies)[part] * share.kept;
   }
-  // Programs of one stage use the same memory beside what they keep; what a stage between the ends has of it is no more than at an end.
-  double slowest = 0, sum = 0, update = 0;
+  double slowest = 0, sum = 0;
   for (size_t stage = 0; stage < stages; ++stage) {
-    const bool isBetween = stage > 0 && stage + 1 < stages;
-    estimate.memory[stage] += std::max<int64_t>(0, all[stage].temp / options.ppChunks + (isBetween ? std::max(profile.before.temp, int64_t(0)) : 0));
+    estimate.memory[stage] += std::max<int64_t>(0, all[stage].temp / options.ppChunks); // programs use the same memory beside what they keep
     estimate.lasting = std::max(estimate.lasting, lastingOf(all[stage]));
     slowest = std::max(slowest, all[stage].seconds.computing());
     sum += all[stage].seconds.computing();
-    update = std::max(update, all[stage].seconds.update);
   }
-  estimate.seconds = double(options.microBatches()) * std::max(slowest, profile.crossingSeconds) + (sum - slowest) / double(options.ppChunks) + update +
-                     2 * double(stages - 1) * profile.crossingSeconds;
+  // The first stage ends last; the update of another one begins as many backward programs earlier.
+  double end = double(options.microBatches()) * std::max(slowest, profile.crossingSeconds) + (sum - slowest) / double(options.ppChunks) +
+               (options.trains() ? 2 : 1) * double(stages - 1) * profile.crossingSeconds;
+  for (const BlockShare &stage : all) {
+    estimate.seconds = std::max(estimate.seconds, end + stage.seconds.update);
+    end -= stage.seconds.backward + stage.seconds.weightGradient;
+  }
   return estimate;
 }
 

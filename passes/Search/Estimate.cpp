@@ -27,6 +27,8 @@ static std::vector<BlockShare> evenParts(const BlockProfile &profile, size_t par
     std::vector<BlockShare> filled(parts);
     filled.front().add(profile.before);
     filled.back().add(profile.after);
+    for (size_t part = 1; part + 1 < parts; ++part)
+      filled[part].add(profile.between);
     size_t left = blocks.size();
     for (size_t part = parts; part-- > 0;)
       while (left > 0 && (part == 0 || (filled[part].seconds.computing() + blocks[left - 1]->seconds.computing() <= limit && left > part)))

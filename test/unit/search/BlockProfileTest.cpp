@@ -1,5 +1,5 @@
 // Models with fewer blocks against the same models made with fewer, and profiles against plans of whole models.
-#include "passes/Driver/BlockProfile.h"
+#include "passes/Driver/ProfileEstimate.h"
 #include "passes/Search/StageSplit.h"
 
 #include "compiler/Import/OnnxImporter.h"
@@ -171,6 +171,7 @@ struct WholeCase {
   const char *loss = "";
   int64_t zero = 0;
   const char *recompute = "none";
+  double seconds = 0.01; ///< share by which the sum may be off
 };
 
 Options optionsOf(const WholeCase &given) {
@@ -192,7 +193,7 @@ TEST_F(BlockProfileTest, sumsAreThoseOfWholePlans) {
       {gpt2.c_str(), {{"batch_size", 8}, {"sequence_length", 64}}, {{"tp", 2}}},
       {gpt2.c_str(), {{"batch_size", 8}, {"sequence_length", 64}}, {{"tp", 2}, {"dp", 2}}, "causal-lm"},
       {gpt2.c_str(), {{"batch_size", 8}, {"sequence_length", 64}}, {{"dp", 2}, {"micro-batches", 4}}, "causal-lm", 1},
-      {gpt2.c_str(), {{"batch_size", 8}, {"sequence_length", 64}}, {{"dp", 2}, {"micro-batches", 2}}, "causal-lm", 3, "full"},
+      {gpt2.c_str(), {{"batch_size", 8}, {"sequence_length", 64}}, {{"dp", 2}, {"micro-batches", 2}}, "causal-lm", 3, "full", 0.08}, // gathers of a few blocks hide otherwise
       {llama.c_str(), {{"batch_size", 4}, {"sequence_length", 256}}, {{"tp", 4}}, "causal-lm", 0, "attention"},
   };
   for (const WholeCase &each : cases) {
@@ -214,7 +215,7 @@ TEST_F(BlockProfileTest, sumsAreThoseOfWholePlans) {
     expectWithin(double(sum.step), double(memory.step), 0.01, what + ": accumulators");
     expectWithin(double(sum.weight + sum.state + sum.step + sum.kept + sum.temp), double(memory.total()), 0.01, what + ": memory");
     const int64_t microBatches = options.microBatches();
-    expectWithin(double(microBatches) * sum.seconds.computing() + sum.seconds.update, whole->seconds, 0.01, what + ": seconds");
+    expectWithin(double(microBatches) * sum.seconds.computing() + sum.seconds.update, whole->seconds, each.seconds, what + ": seconds");
   }
 }
 
@@ -235,12 +236,12 @@ TEST_F(BlockProfileTest, stagesAreSumsOfBlocks) {
     Expected<Trial> whole = tryPlan(*module, options);
     ASSERT_TRUE(whole.ok()) << whole.status().text();
     for (size_t stage = 0; stage < 4; ++stage) {
-      BlockShare sum = stage == 0 ? profile->before : stage == 3 ? profile->after : BlockShare();
+      BlockShare sum = stage == 0 ? profile->before : stage == 3 ? profile->after : profile->between;
       sum.add(profile->block[0], 3);
       const plan::MemoryFacts &memory = whole->memory[stage];
       const std::string what = std::string(recompute) + ", stage " + std::to_string(stage);
       expectWithin(double(sum.weight + sum.state + sum.step), double(memory.weight + memory.state + memory.step), 0.01, what + ": lasting");
-      expectWithin(double(sum.kept), double(whole->costs[stage].microBatchBytes), 0.02, what + ": kept");
+      expectWithin(double(sum.kept), double(whole->costs[stage].microBatchBytes), 0.01, what + ": kept");
       expectWithin(sum.seconds.computing(), whole->costs[stage].seconds.computing(), 0.01, what + ": seconds");
     }
   }
@@ -275,4 +276,32 @@ TEST_F(BlockProfileTest, theBestSplitIsTheBestOfPlans) {
     if (other > 0 && other < 12)
       EXPECT_GE(slowestOf(other), best * 0.999) << other;
   EXPECT_EQ(search::splitText(*found), std::to_string(found->counts[0]) + "," + std::to_string(found->counts[1]));
+}
+
+/// What --memory proposes for large programs: memory of each stage and time, for pipelines cut as phase stage cuts them.
+TEST_F(BlockProfileTest, estimatesAreNearPlans) {
+  const std::string gpt2 = "../shared/models/gpt2-124m/model.onnx";
+  const std::vector<WholeCase> cases = {
+      {gpt2.c_str(), {{"batch_size", 16}, {"sequence_length", 64}}, {{"pp", 4}, {"tp", 2}, {"micro-batches", 8}}, "causal-lm"},
+      // Of one micro-batch a stage sends its gradient before it is done with its own weights.
+      {gpt2.c_str(), {{"batch_size", 16}, {"sequence_length", 64}}, {{"pp", 4}}, "causal-lm", 0, "none", 0.25},
+      {gpt2.c_str(), {{"batch_size", 16}, {"sequence_length", 64}}, {{"pp", 2}, {"tp", 2}, {"micro-batches", 4}}, "causal-lm", 0, "full"},
+      {gpt2.c_str(), {{"batch_size", 16}, {"sequence_length", 64}}, {{"tp", 2}}, ""},
+      {gpt2.c_str(), {{"batch_size", 16}, {"sequence_length", 64}}, {{"pp", 3}, {"micro-batches", 2}}, ""},
+  };
+  for (const WholeCase &each : cases) {
+    const Options options = optionsOf(each);
+    OwningOpRef<ModuleOp> module = raised(each.model, each.dims, options);
+    if (!module)
+      GTEST_SKIP() << each.model << " is not there";
+    BlockProfiler profiler(*module, options);
+    Expected<ProfileEstimate> estimate = estimateByProfile(profiler, options);
+    ASSERT_TRUE(estimate.ok()) << estimate.status().text();
+    Expected<Trial> whole = tryPlan(*module, options);
+    ASSERT_TRUE(whole.ok()) << whole.status().text();
+    const std::string what = "pp=" + std::to_string(options.stages()) + " " + each.recompute;
+    for (size_t stage = 0; stage < whole->memory.size(); ++stage)
+      expectWithin(double(estimate->memory[stage]), double(whole->memory[stage].total()), 0.02, what + ", memory of stage " + std::to_string(stage));
+    expectWithin(estimate->seconds, whole->seconds, std::max(0.15, each.seconds), what + ": seconds");
+  }
 }
