@@ -5,6 +5,7 @@
 #include "passes/Driver/RequestDegrees.h"
 #include "passes/Phases.h"
 #include "passes/Search/CandidateTable.h"
+#include "passes/Search/LayoutChoice.h"
 #include "passes/Search/NothingFits.h"
 #include "passes/Stage/Trunk.h"
 
@@ -53,6 +54,7 @@ private:
   void profileBest();
   void compileBest();
   void chooseLayouts();
+  void explainWeights(Answer &answer);
   void relaxMemory(Answer &answer);
   Answer answer();
 
@@ -155,6 +157,7 @@ Status Search::load() {
     space.options.setLayout(given.layout());
   // 2. What all candidates share.
   imported = std::move(compilation.module);
+  noteShapes(*imported);
   for (auto [phase, microBatches, program] : {std::tuple("raise", 1, &raised), {"precision", 1, &whole}, {"precision", 2, &pieces}}) {
     Expected<OwningOpRef<ModuleOp>> made = runTo(phase, raised ? *raised : *imported, microBatches);
     HPC_RETURN_IF_ERROR(made.status());
@@ -289,6 +292,22 @@ void Search::relaxMemory(Answer &answer) {
     answer.memoryBinds = MemoryBinds{rankedOf(*least.front(), size_t(least.front() - table->rows.data())), least.front()->memory() - space.options.memory};
 }
 
+/// One more search for each cut of each weight, unless the layout's own rules or none decide.
+void Search::explainWeights(Answer &answer) {
+  const Candidate &candidate = answer.winner().candidate;
+  if (candidate.sidecar.empty()) {
+    answer.weights = {candidate.tp == 1 ? "every weight is whole: no axis cuts weights"
+                                        : "every weight is cut as the layout " + candidate.layout + " does: no sidecar that was tried is faster"};
+    return;
+  }
+  Options options = candidate.options(space.options);
+  options.memory = 0;
+  Expected<LayoutChoice> choice = chooseLayout(candidate.microBatches > 1 ? *pieces : *whole, options, table->machine, /*explains=*/true);
+  if (choice.ok())
+    for (const WeightReason &reason : choice->reasons)
+      answer.weights.push_back(reason.text());
+}
+
 Expected<Answer> Search::run() {
   HPC_RETURN_IF_ERROR(load());
   table->addRows();
@@ -301,6 +320,8 @@ Expected<Answer> Search::run() {
   if (found.best.empty() || found.winner().isEstimate)
     return whatWouldFit(*table);
   relaxMemory(found);
+  if (question.explains)
+    explainWeights(found);
   return found;
 }
 

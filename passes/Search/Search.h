@@ -11,6 +11,7 @@ namespace hpc::search {
 struct Question {
   CompileRequest request; ///< `devices` is there; its degrees and options hold where `given` names their flags; the sidecar decides, too
   size_t listed = 11;            ///< plans in the answer, the winner among them
+  bool explains = false;         ///< the answer says why the winner's weights are cut as they are
 };
 
 /// A candidate in the answer.
@@ -43,6 +44,7 @@ struct Answer {
   std::string machine;
   size_t candidates = 0, tooLarge = 0, estimated = 0, compiled = 0, refused = 0; ///< all; beyond the memory; by profiles; tried; not of this model
   std::optional<MemoryBinds> memoryBinds;
+  std::vector<std::string> weights; ///< why the winner's are cut as they are, where the question asks for it
 
   const Ranked &winner() const { return best.front(); }
   /// Makes the question's request that of the winner, as its flags would.

@@ -53,6 +53,8 @@ std::string reportText(const Answer &answer) {
   }
   if (!winner.candidate.sidecar.empty())
     text += "--spec=FILE: weights as exact search cuts them; --write-spec=FILE writes that file\n";
+  for (const std::string &reason : answer.weights)
+    text += reason + "\n";
   return text;
 }
 

@@ -137,7 +137,9 @@ struct Command {
 
   /// --auto and --rank-layouts: prints the answer, and takes the winner. A text on standard output that programs read stays alone there.
   Status answerQuestion() {
-    Expected<search::Answer> answer = search::findPlan(*line.question, context, diagnostics);
+    search::Question question = *line.question;
+    question.explains = line.explain;
+    Expected<search::Answer> answer = search::findPlan(question, context, diagnostics);
     HPC_RETURN_IF_ERROR(answer.status());
     (line.explainAsJson || printsProgram() ? llvm::errs() : llvm::outs())
         << (line.answersAsJson ? search::answerJson(*answer) : line.ranksAlone ? search::tableText(*answer) : search::reportText(*answer));
