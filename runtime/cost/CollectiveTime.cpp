@@ -187,10 +187,13 @@ double secondsInMemory(const Machine &machine, const GroupShape &shape, Collecti
   return link.start + 2 * (ranks - 1) * link.latency + copied / link.bytesPerSecond;
 }
 
-/// Whether ranks sleep at a collective, since others have the processors.
-bool sleeps(const Machine &machine, const Plan &plan) {
+/// Seconds that a rank takes to go on after it slept at a collective, since others had the processors. Where there are more than two for
+/// each of these, part of the time goes by while another computes.
+double sleepSeconds(const Machine &machine, const Plan &plan) {
   const int64_t ranks = machine.ranksPerHost > 0 ? std::min(machine.ranksPerHost, plan.worldSize()) : plan.worldSize();
-  return machine.cores > 0 && ranks > machine.cores;
+  if (machine.cores == 0 || ranks <= machine.cores)
+    return 0;
+  return machine.wakeSeconds * std::min(1.0, 2 * double(machine.cores) / double(ranks));
 }
 
 } // namespace
@@ -227,7 +230,7 @@ double CollectiveClock::seconds(const InstructionRun &run, const Collective &col
   if (collective.kind != CollectiveKind::AllReduce && collective.kind != CollectiveKind::Permute)
     bytes *= double(known->second.ranks);
   const double seconds = collectiveSeconds(machine, known->second, collective.kind, bytes);
-  return seconds > 0 && sleeps(machine, run.plan) ? seconds + machine.wakeSeconds : seconds;
+  return seconds > 0 ? seconds + sleepSeconds(machine, run.plan) : 0;
 }
 
 double CollectiveClock::seconds(const InstructionRun &run, const Send &send) const {

@@ -149,4 +149,6 @@ TEST(Durations, OfCollectivesInSharedMemoryAreCopies) {
   EXPECT_DOUBLE_EQ(durationsOf(one)({plan, {send, ""}, 0, 0}), 2.75);
   one.cores = 2;
   EXPECT_DOUBLE_EQ(seconds(CollectiveKind::AllReduce), 4.25);
+  one.cores = 1;
+  EXPECT_DOUBLE_EQ(seconds(CollectiveKind::AllReduce), 4.125);
 }
