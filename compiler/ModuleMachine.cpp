@@ -39,7 +39,7 @@ Prices pricesOf(Operation *op) { return pricesOf(machineOf(op), productType(opti
 
 LogicalResult verifyMachine(Operation *module, Attribute options) {
   Expected<cost::Machine> machine = readOption(options);
-  return machine.ok() ? success() : module->emitError() << machine.status().message();
+  return machine.ok() ? success() : mlir::emitError(module->getLoc()) << machine.status().message(); // without the module's text
 }
 
 } // namespace hpc

@@ -332,9 +332,7 @@ Status Compilation::makePlan() {
   HPC_RETURN_IF_ERROR(made.status());
   lowered = std::move(*made);
   lowered->plan.training = trainingSettings(*module, request.options, *source ? (*source)->dropout : request.dropout);
-  const cost::Machine machine = machineOf(request.options);
-  HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted, request.checkRewrites ? checkUnplaced : RewriteCheck(),
-                                   request.options.machine.empty() ? nullptr : &machine));
+  HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted, request.checkRewrites ? checkUnplaced : RewriteCheck()));
   HPC_RETURN_IF_ERROR(placeBuffers(lowered->plan, {request.options.memory}));
   const std::vector<std::string> unequal = imbalances(lowered->plan);
   if (request.evaluate)

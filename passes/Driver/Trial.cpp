@@ -49,7 +49,7 @@ static Expected<Trial> tryRecomputed(ModuleOp module, const Options &options) {
   if (!lowered.ok())
     return lowered.status();
   const cost::Machine machine = machineOf(options);
-  HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted, {}, options.machine.empty() ? nullptr : &machine));
+  HPC_RETURN_IF_ERROR(schedulePlan(lowered->plan, lowered->noted));
   Status fits = placeBuffers(lowered->plan, {options.memory});
   if (!fits.ok() && fits.kind() != ErrorKind::Capacity)
     return fits;

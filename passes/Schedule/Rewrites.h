@@ -3,12 +3,8 @@
 #pragma once
 
 #include "passes/NotedValue.h"
-#include "runtime/cost/Machine.h"
 
 namespace hpc {
-
-/// Of PyTorch's DistributedDataParallel.
-constexpr int64_t defaultBucketBytes = 25 << 20;
 
 /// Marks as on request what serves outputs on request alone (RequestedOutputs.cpp).
 void markRequested(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values);
@@ -23,11 +19,7 @@ void markPacked(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values
 /// micro-batch; and is waited for before the first that reads a sum. What serves outputs on request follows the wait. Nothing
 /// else changes places. Comes after `markRequested`. Source: PyTorch's DistributedDataParallel (Li et al., VLDB 2020, section
 /// 3.2).
-void bucketGradients(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values, int64_t limit = defaultBucketBytes);
-
-/// The limit for a stage on a machine. G bytes of gradients in buckets of b take G / b starts of an all-reduce, and the last bucket is sent
-/// after backward: b = sqrt(G * start * bytes a second) makes the sum of both the least. From 1 to 256 MiB.
-int64_t bucketBytes(const plan::Plan &plan, int64_t stage, const cost::Machine &machine);
+void bucketGradients(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values, int64_t limit = 25 << 20);
 
 /// Each collective that is not posted yet, and has products or kernels between what it needs and what needs it, gets a request:
 /// the post goes up to after the last instruction that touches its operands (a weight's all-gather, to before the layers ahead

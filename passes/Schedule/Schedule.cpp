@@ -11,26 +11,16 @@ namespace {
 struct Rewrite {
   const char *name;
   bool onlyOfSteps; ///< only of plans that write parameters or states
-  void (*apply)(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values, const cost::Machine *machine);
+  void (*apply)(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values);
 };
-
-/// A rewrite that no machine changes.
-template <void (*rewrite)(plan::Plan &, int64_t, std::vector<NotedValue> &)>
-void anywhere(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values, const cost::Machine *) {
-  rewrite(plan, stage, values);
-}
-
-void bucketForMachine(plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values, const cost::Machine *machine) {
-  bucketGradients(plan, stage, values, machine ? bucketBytes(plan, stage, *machine) : defaultBucketBytes);
-}
 
 const Rewrite rewrites[] = {
     // What is skipped where nobody asks for it holds nothing up.
-    {"requested-outputs", false, anywhere<markRequested>},
-    {"packed-weights", false, anywhere<markPacked>},
+    {"requested-outputs", false, markRequested},
+    {"packed-weights", false, markPacked},
     // A sum that goes with others is posted once, so sums are joined before the others are posted one by one.
-    {"gradient-buckets", true, bucketForMachine},
-    {"overlap-collectives", false, anywhere<overlapCollectives>},
+    {"gradient-buckets", true, [](plan::Plan &plan, int64_t stage, std::vector<NotedValue> &values) { bucketGradients(plan, stage, values); }},
+    {"overlap-collectives", false, overlapCollectives},
 };
 
 bool writesState(const plan::Plan &plan) {
@@ -41,7 +31,7 @@ bool writesState(const plan::Plan &plan) {
 }
 } // namespace
 
-Status schedulePlan(plan::Plan &plan, std::vector<NotedValue> &values, const RewriteCheck &check, const cost::Machine *machine) {
+Status schedulePlan(plan::Plan &plan, std::vector<NotedValue> &values, const RewriteCheck &check) {
   if (check)
     HPC_RETURN_IF_ERROR(check(plan).at("before the first rewrite"));
   const bool isStep = writesState(plan);
@@ -49,7 +39,7 @@ Status schedulePlan(plan::Plan &plan, std::vector<NotedValue> &values, const Rew
     if (rewrite.onlyOfSteps && !isStep)
       continue;
     for (int64_t stage = 0; stage < int64_t(plan.stages.size()); ++stage)
-      rewrite.apply(plan, stage, values, machine);
+      rewrite.apply(plan, stage, values);
     if (check)
       HPC_RETURN_IF_ERROR(check(plan).at(std::string("after the rewrite '") + rewrite.name + "'"));
   }

@@ -4,7 +4,6 @@
 
 #include "passes/NotedValue.h"
 #include "runtime/base/Status.h"
-#include "runtime/cost/Machine.h"
 
 #include <functional>
 
@@ -13,8 +12,7 @@ namespace hpc {
 /// Called with the plan as lower made it, and after each rewrite; buffers have no offsets yet.
 using RewriteCheck = std::function<Status(const plan::Plan &)>;
 
-/// Runs all rewrites of Rewrites.h in their order. `machine`: sizes of buckets follow from it. Errors are those of `check`, with the name of
-/// the rewrite.
-Status schedulePlan(plan::Plan &plan, std::vector<NotedValue> &values, const RewriteCheck &check = {}, const cost::Machine *machine = nullptr);
+/// Runs all rewrites of Rewrites.h in their order. Errors are those of `check`, with the name of the rewrite.
+Status schedulePlan(plan::Plan &plan, std::vector<NotedValue> &values, const RewriteCheck &check = {});
 
 } // namespace hpc
