@@ -11,7 +11,15 @@ namespace hpc::search {
 
 static int64_t bytesOf(RankedTensorType type) { return type.getNumElements() * elementBytes(type.getElementType()); }
 
-Work workOf(ModuleOp program, const cost::Machine &machine) {
+/// Of the most efficient products.
+static double bestFlops(const cost::ProductSpeed &speed) {
+  double share = speed.efficiency.empty() ? 1 : 0;
+  for (const cost::Efficiency &point : speed.efficiency)
+    share = std::max(share, point.share);
+  return speed.flops * share;
+}
+
+Work workOf(ModuleOp program, const cost::Machine &machine, bool narrows) {
   Work work;
   auto function = program.lookupSymbol<func::FuncOp>("main");
   if (!function || function.isExternal())
@@ -21,19 +29,23 @@ Work workOf(ModuleOp program, const cost::Machine &machine) {
   for (BlockArgument argument : function.getArguments())
     if (nn::ArgumentPort port = nn::argumentPort(function, argument.getArgNumber()); written.count(port.state))
       work.states += bytesOf(nn::tensorType(argument));
-  double fastest = 0;
+  double ofF32 = 0, fastest = 0;
   for (const cost::ProductSpeed &speed : machine.products)
-    fastest = std::max(fastest, speed.flops);
+    fastest = std::max(fastest, bestFlops(speed));
+  ofF32 = bestFlops(machine.speedOf(DType::F32));
   function.walk([&](Operation *op) {
     ++work.ops;
     if (auto parameter = dyn_cast<nn::ParameterOp>(op); parameter && written.count(parameter.getName().str()))
       weights[parameter.getName().str()] = bytesOf(nn::tensorType(parameter.getResult()));
-    if (auto cost = dyn_cast<CostOpInterface>(op); cost && nn::isProduct(op))
-      work.flops += double(cost.getFlops());
+    auto cost = dyn_cast<CostOpInterface>(op);
+    if (!cost || !nn::isProduct(op))
+      return;
+    const bool isF32 = !narrows && nn::tensorType(op->getResult(0)).getElementType().isF32();
+    work.flops += double(cost.getFlops());
+    work.seconds += double(cost.getFlops()) / (isF32 ? ofF32 : fastest);
   });
   for (auto &[name, bytes] : weights)
     work.weights += bytes;
-  work.slowest = work.flops / fastest;
   Expected<std::optional<Sidecar>> sidecar = hpc::sidecarOf(program);
   work.userCuts = sidecar.ok() && *sidecar && !((*sidecar)->params.empty() && (*sidecar)->tensors.empty());
   return work;
@@ -47,7 +59,7 @@ int64_t leastMemory(const Candidate &candidate, const Work &work) {
 }
 
 double leastSeconds(const Candidate &candidate, const Work &work, const cost::Machine &machine) {
-  double computing = work.slowest / double(candidate.ranks());
+  double computing = work.seconds / double(candidate.ranks());
   const double rows = double(candidate.dp * candidate.cp);
   if (work.userCuts || rows == 1)
     return computing;

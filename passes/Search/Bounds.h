@@ -10,15 +10,15 @@ namespace hpc::search {
 /// A step of the serial program.
 struct Work {
   double flops = 0;        ///< of products
-  double slowest = 0;      ///< seconds of these at the peak of their types on one rank
+  double seconds = 0;      ///< of these on one rank, at the best share of the peak of their types
   int64_t weights = 0;     ///< bytes of trained parameters, each name once
   int64_t states = 0;      ///< bytes of what a step leaves to the next, beside those
   int64_t ops = 0;
   bool userCuts = false;   ///< the sidecar cuts parameters or tensors, over any axis
 };
 
-/// `program`: after phase precision.
-Work workOf(ModuleOp program, const cost::Machine &machine);
+/// `program`: after phase precision. `narrows`: products of f32 may be computed in 16 bits.
+Work workOf(ModuleOp program, const cost::Machine &machine, bool narrows = false);
 
 /// Bytes of the fullest rank: trained parameters and states, as thin as the candidate's axes cut them. More ranks or a higher level of
 /// ZeRO never raise it.

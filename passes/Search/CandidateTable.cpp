@@ -13,7 +13,7 @@ namespace hpc::search {
 constexpr const char *searchedSidecar = "the layout of --auto";
 
 CandidateTable::CandidateTable(Programs programs, Space given)
-    : space(std::move(given)), machine(machineOf(space.options)), work(workOf(programs.whole, machine)), programs(programs), profiler(programs.raised, space.options) {
+    : space(std::move(given)), machine(machineOf(space.options)), work(workOf(programs.whole, machine, space.options.narrowsProducts() || space.options.quantizesWeights())), programs(programs), profiler(programs.raised, space.options) {
   space.blocks = 0;
   for (const BlockChain &chain : profiler.found())
     space.blocks = std::max(space.blocks, int64_t(chain.size()));
@@ -23,6 +23,8 @@ void CandidateTable::addRows() {
   for (Candidate &candidate : candidatesOf(space)) {
     Row row;
     row.bound = {leastSeconds(candidate, work, machine), leastMemory(candidate, work)};
+    // Policies of recomputation follow each other, the one that keeps everything first.
+    row.keepsAll = candidate.recompute == "none" || space.isDecided("recompute") ? rows.size() : rows.back().keepsAll;
     row.candidate = std::move(candidate);
     rows.push_back(std::move(row));
   }
@@ -127,6 +129,7 @@ void CandidateTable::addChosenLayout(const Row &from) {
   if (!choice.ok())
     return;
   row.candidate.sidecar = sidecarText(choice->sidecar);
+  row.keepsAll = rows.size();
   rows.push_back(std::move(row));
   compile({&rows.back()});
 }

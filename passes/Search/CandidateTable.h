@@ -12,6 +12,7 @@ struct Row {
   Estimate bound;                   ///< no plan of the candidate goes below, by the program and by profiles of others
   std::optional<Estimate> estimate; ///< by its own profile
   std::optional<Trial> trial;       ///< of a candidate that compiles
+  size_t keepsAll = 0;              ///< the row of the same candidate that computes nothing again
   bool profiled = false, tried = false;
 
   /// The best that is known.

@@ -51,6 +51,7 @@ private:
     const int64_t limit = space.options.memory;
     return limit == 0 || row.memory() <= limit + (row.trial ? 0 : limit / 32);
   }
+  bool isDominated(const Row &row) const;
   void profileBest();
   void compileBest();
   void chooseLayouts();
@@ -174,31 +175,38 @@ Status Search::load() {
 /// Profiles at a time, and compilations: as many for any number of threads.
 constexpr size_t together = 4;
 /// A profile is a few small compilations; after so many the bound says what is left open.
-constexpr size_t mostProfiles = 48;
+static size_t mostProfiles(int64_t devices) { return size_t(8 + 4 * llvm::Log2_64_Ceil(uint64_t(devices))); }
 
 /// Compilations whose order the simulation decides: more of a small program.
-static size_t compilations(const Work &work) { return size_t(std::clamp<int64_t>(20000 / std::max<int64_t>(1, work.ops), int64_t(together), 64)); }
+static size_t compilations(const Work &work) { return size_t(std::clamp<int64_t>(60000 / std::max<int64_t>(1, work.ops), int64_t(together), 64)); }
+
+/// What is computed again saves memory alone, so a candidate that fits without needs no profile with it. In a small program the simulation decides.
+bool Search::isDominated(const Row &row) const {
+  const Row &keepsAll = table->rows[row.keepsAll];
+  return &keepsAll != &row && keepsAll.estimate && mayFit(keepsAll) && compilations(table->work) == together;
+}
 
 /// The candidates with the smallest bounds get profiles, until no other may be among the best that are compiled.
 void Search::profileBest() {
   const size_t wanted = compilations(table->work);
-  for (size_t made = 0; table->estimates() && made < mostProfiles;) {
+  const size_t most = compilations(table->work) == together ? mostProfiles(space.devices) : 4 * mostProfiles(space.devices);
+  for (size_t made = 0; table->estimates() && made < most;) {
     auto bySeconds = [](const Row &row) { return row.seconds(); };
-    const SmallVector<Row *> open = table->first(together, [&](const Row &row) { return !row.profiled && mayFit(row); }, bySeconds);
-    const SmallVector<Row *> best = table->first(wanted, [&](const Row &row) { return row.estimate && mayFit(row); }, bySeconds);
+    const SmallVector<Row *> open = table->first(together, [&](const Row &row) { return !row.profiled && mayFit(row) && !isDominated(row); }, bySeconds);
+    const SmallVector<Row *> best = table->first(wanted, [&](const Row &row) { return row.estimate && mayFit(row) && !isDominated(row); }, bySeconds);
     if (open.empty() || (best.size() == wanted && best.back()->seconds() <= open.front()->seconds()))
       break;
     made += table->profile(open);
   }
 }
 
-/// The best by estimate, or by bound where nothing is estimated. It goes on while a candidate may be faster than what was found.
+/// The best by estimate, or by bound where nothing is estimated, as long as a candidate's bound is below what was found.
 void Search::compileBest() {
   const size_t most = table->estimates() ? compilations(table->work) : std::max<size_t>(compilations(table->work), 4 * compilations(table->work));
   double found = std::numeric_limits<double>::infinity();
   for (size_t made = 0; made < most || found == std::numeric_limits<double>::infinity();) {
     const SmallVector<Row *> next =
-        table->first(together, [&](const Row &row) { return !row.tried && mayFit(row) && row.seconds() < found; }, [](const Row &row) { return std::pair(!row.estimate, row.seconds()); });
+        table->first(together, [&](const Row &row) { return !row.tried && mayFit(row) && !isDominated(row) && row.bound.seconds < found && (row.estimate || !table->estimates()); }, [](const Row &row) { return std::pair(!row.estimate, row.seconds()); });
     if (next.empty())
       break;
     table->compile(next);
@@ -211,14 +219,14 @@ void Search::compileBest() {
 }
 
 /// Largest program, in ops, whose weights are cut by exact search: that propagates the whole program a few times.
-constexpr int64_t mostOpsOfLayouts = 8000;
+constexpr int64_t mostOpsOfLayouts = 3000;
 
-/// The two fastest plans with tensor parallelism, with their weights cut by exact search, where neither flag nor sidecar says the layout.
+/// The fastest plan with tensor parallelism, with its weights cut by exact search, where neither flag nor sidecar says the layout.
 void Search::chooseLayouts() {
   if (space.isDecided("tp-layout") || space.isDecided("sp") || table->work.ops > mostOpsOfLayouts)
     return;
   std::vector<Row> fastest;
-  for (const Row *row : table->first(2, [&](const Row &row) { return row.trial && row.trial->fits.ok() && row.candidate.tp > 1; }, [](const Row &row) { return row.seconds(); }))
+  for (const Row *row : table->first(1, [&](const Row &row) { return row.trial && row.trial->fits.ok() && row.candidate.tp > 1; }, [](const Row &row) { return row.seconds(); }))
     fastest.push_back(*row);
   for (const Row &row : fastest)
     table->addChosenLayout(row);
@@ -262,7 +270,7 @@ Answer Search::answer() {
     answer.estimated += row.estimate.has_value();
     answer.compiled += row.tried;
     answer.refused += row.isRefused();
-    if (row.isRefused() || !mayFit(row))
+    if (row.isRefused() || !mayFit(row) || isDominated(row))
       continue;
     answer.leastSeconds = std::min(answer.leastSeconds, row.seconds());
     if (row.trial || row.estimate)
