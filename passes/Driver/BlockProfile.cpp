@@ -1,5 +1,5 @@
-// Two blocks are the least: the first and the last differ in what is beside them. A pipeline's profile comes from three blocks, in
-// three stages and in two.
+// A stage's first block and its last keep other values than those between where forward is computed again, so a difference is that of
+// three blocks and two in one stage.
 #include "passes/Driver/BlockProfile.h"
 
 #include "compiler/Sidecar/ModuleSidecar.h"
@@ -66,6 +66,14 @@ static std::pair<llvm::DenseMap<Operation *, size_t>, size_t> unitsOf(func::Func
   return {std::move(units), blocks.size()};
 }
 
+static size_t firstUnit(ArrayRef<Operation *> block, const llvm::DenseMap<Operation *, size_t> &units, size_t all) {
+  size_t first = all;
+  for (Operation *op : block)
+    if (auto unit = units.find(op); unit != units.end())
+      first = std::min(first, unit->second);
+  return first;
+}
+
 BlockProfiler::BlockProfiler(ModuleOp raised, const Options &options) : chains(findRepeatedBlocks(raised, options)) {
   llvm::erase_if(chains, [](const BlockChain &chain) { return int64_t(chain.size()) < leastBlocks; });
   size_t blocks = 0;
@@ -76,36 +84,31 @@ BlockProfiler::BlockProfiler(ModuleOp raised, const Options &options) : chains(f
   Expected<std::optional<Sidecar>> sidecar = sidecarOf(raised);
   if (units.size() != blocks || !sidecar.ok() || (*sidecar && !(*sidecar)->stages.empty()))
     units.clear();
-  for (size_t made = 0; !chains.empty() && made <= chains.size(); ++made) {
-    SmallVector<int64_t> counts(chains.size(), 2);
-    if (made > 0)
-      counts[made - 1] = 3;
-    Short &each = shorts.emplace_back();
-    ShortenedModel model = shortened(raised, chains, counts);
-    each.module = std::move(model.module);
-    each.trials = std::make_unique<Trials>(*each.module);
-    const auto found = unitsOf(each.module->lookupSymbol<func::FuncOp>("main"));
-    const llvm::DenseMap<Operation *, size_t> &units = found.first;
-    each.units = found.second;
-    auto unitsBefore = [&](ArrayRef<Operation *> block) {
-      size_t first = found.second;
-      for (Operation *op : block)
-        if (auto unit = units.find(op); unit != units.end())
-          first = std::min(first, unit->second);
-      return first;
-    };
-    for (const std::vector<SmallVector<Operation *>> &left : model.blocks)
-      each.unitsBefore.push_back({unitsBefore(left[left.size() - 2]), unitsBefore(left.back())});
-  }
+  SmallVector<int64_t> counts(chains.size(), 2);
+  if (!chains.empty())
+    addShort(raised, counts);
+  for (int64_t count : {3, 4})
+    for (int64_t &each : counts) {
+      each = count;
+      addShort(raised, counts);
+      each = 2;
+    }
 }
 
-Expected<Trial> BlockProfiler::tryShort(ArrayRef<int64_t> counts, const Options &options) {
-  std::optional<size_t> longer;
-  for (auto [chain, count] : llvm::enumerate(counts))
-    if (count == 3)
-      longer = chain;
+void BlockProfiler::addShort(ModuleOp raised, ArrayRef<int64_t> counts) {
+  Short &each = shorts.emplace_back();
+  ShortenedModel model = shortened(raised, chains, counts);
+  each.module = std::move(model.module);
+  each.trials = std::make_unique<Trials>(*each.module);
+  const auto [units, all] = unitsOf(each.module->lookupSymbol<func::FuncOp>("main"));
+  each.units = all;
+  for (const std::vector<SmallVector<Operation *>> &left : model.blocks)
+    each.unitsBefore.push_back({firstUnit(left[left.size() - 2], units, all), firstUnit(left.back(), units, all)});
+}
+
+Expected<Trial> BlockProfiler::tryShort(const Short &model, const Options &options) {
   StagedTrials tries;
-  return shortOf(longer).trials->run(options, tries);
+  return model.trials->run(options, tries);
 }
 
 // ---- profiles -----------------------------------------------------------------------------------
@@ -123,16 +126,13 @@ Expected<BlockProfile> BlockProfiler::profile(const Options &options) {
 }
 
 Expected<BlockProfile> BlockProfiler::ofOneStage(const Options &options) {
-  SmallVector<int64_t> counts(chains.size(), 2);
-  Expected<Trial> base = tryShort(counts, options);
+  Expected<Trial> base = tryShort(shorts.front(), options);
   HPC_RETURN_IF_ERROR(base.status());
   BlockProfile profile;
   profile.after = shareOfOneStage(*base, options);
   for (size_t chain = 0; chain < chains.size(); ++chain) {
-    counts[chain] = 3;
-    Expected<Trial> longer = tryShort(counts, options);
+    Expected<Trial> longer = tryShort(shorts[1 + chain], options);
     HPC_RETURN_IF_ERROR(longer.status());
-    counts[chain] = 2;
     profile.block.push_back(difference(shareOfOneStage(*longer, options), shareOfOneStage(*base, options)));
     profile.after.add(profile.block.back(), -2);
   }
@@ -158,24 +158,25 @@ static Options withStages(Options options, ArrayRef<size_t> units) {
 Expected<BlockProfile> BlockProfiler::ofPipeline(const Options &options) {
   BlockProfile profile;
   for (size_t chain = 0; chain < chains.size(); ++chain) {
-    SmallVector<int64_t> counts(chains.size(), 2);
-    counts[chain] = 3;
-    const Short &model = shortOf(chain);
-    const auto [second, third] = model.unitsBefore[chain];
-    Expected<Trial> three = tryShort(counts, withStages(options, {second, third - second, model.units - third}));
+    const Short &model = shorts[1 + chains.size() + chain];
+    const auto [third, fourth] = model.unitsBefore[chain];
+    Expected<Trial> three = tryShort(model, withStages(options, {third, fourth - third, model.units - fourth})); // 2, 1 and 1 blocks
     HPC_RETURN_IF_ERROR(three.status());
-    Expected<Trial> two = tryShort(counts, withStages(options, {third, model.units - third}));
+    Expected<Trial> two = tryShort(model, withStages(options, {fourth, model.units - fourth})); // 3 and 1
     HPC_RETURN_IF_ERROR(two.status());
-    // A program's own memory does not add up over blocks: it is that of two blocks, where the second one computes forward's values again.
     BlockShare block = difference(shareOf(*two, 0), shareOf(*three, 0));
-    block.temp = -std::max<int64_t>(0, block.temp);
-    if (chain == 0)
-      profile.before = difference(shareOf(*three, 0), block);
+    block.temp = 0; // programs of one stage use the same memory
+    profile.block.push_back(block);
+    if (chain == 0) {
+      profile.before = shareOf(*three, 0);
+      profile.before.add(block, -2);
+      profile.before.temp = two->memory[0].temp;
+    }
     if (chain + 1 == chains.size())
       profile.after = difference(shareOf(*three, 2), block);
     profile.between = difference(shareOf(*three, 1), block);
-    block.temp = 0;
-    profile.block.push_back(block);
+    if (options.recompute != "none" && options.microBatches() == 1) // its one block keeps all; others compute values again, no more than that
+      profile.between.temp += std::max<int64_t>(0, profile.between.kept);
     profile.crossing = std::max(profile.crossing, three->costs[0].sentBytes);
     profile.crossingSeconds = std::max(profile.crossingSeconds, three->costs[0].seconds.sending);
   }

@@ -1,4 +1,4 @@
-// What a model with repeated blocks takes, from models with two and three of them: each is compiled without code like any other
+// What a model with repeated blocks takes, from models with two, three and four of them: each is compiled without code like any other
 // candidate (Trial.h), and a block is the difference.
 #pragma once
 
@@ -46,8 +46,6 @@ public:
   /// With options.stages() > 1 that of a pipeline: of stages that exchange messages. --recompute=auto keeps at most `options.budgets` (one number, for each
   /// stage of the programs that are compared; none: all that it likes). Errors: as Trials::run.
   Expected<BlockProfile> profile(const Options &options);
-  /// A try of the program with the first `counts` blocks of each chain: 2, or 3 in one of them.
-  Expected<Trial> tryShort(ArrayRef<int64_t> counts, const Options &options);
 
 private:
   /// A program with few blocks.
@@ -57,13 +55,14 @@ private:
     size_t units = 0; ///< blocks as --pp-split counts them
     std::vector<std::pair<size_t, size_t>> unitsBefore; ///< by chain: before its last block but one, and before its last
   };
-  Short &shortOf(std::optional<size_t> longer) { return shorts[longer ? *longer + 1 : 0]; }
+  void addShort(ModuleOp raised, ArrayRef<int64_t> counts);
+  Expected<Trial> tryShort(const Short &model, const Options &options);
   Expected<BlockProfile> ofOneStage(const Options &options);
   Expected<BlockProfile> ofPipeline(const Options &options);
 
   std::vector<BlockChain> chains;
   std::vector<double> units;
-  std::vector<Short> shorts; ///< with two blocks of each chain, then by chain with three
+  std::vector<Short> shorts; ///< with two blocks of each chain; then by chain with three of it; then by chain with four
 };
 
 } // namespace hpc
