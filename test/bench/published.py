@@ -95,6 +95,8 @@ def facts_of(run, models, options):
     key = hashlib.sha256(" ".join([os.path.basename(graph), *flags]).encode()).hexdigest()[:12]
     plan, kept = os.path.join(options.cache, f"{key}.plan"), os.path.join(options.cache, f"{key}.json")
     if not os.path.exists(kept) or not os.path.exists(plan):
+        if options.cached:
+            raise Refused("not simulated yet: a plan takes 5 s to 2 minutes of a quiet core")
         facts, seconds = compile_plan(options.bin, graph, flags, plan)
         memory = [stage["memory_per_rank"] for stage in facts["stages"]]
         flops = [stage["product_flops_per_step"] for stage in facts["stages"]]
@@ -191,14 +193,44 @@ def order_of(runs):
     return right, pairs
 
 
-def show(run, prediction, error, options):
-    published, text = run["seconds"] or "-", "-" if error is None else f"{error:+.1f}%"
-    if options.markdown:
-        memory = f"{run['gigabytes']:.1f}" + (f" ({run['memory']})" if run["memory"] else "")
-        print(f"| {run['id']} | {run['model']} | {describe(run)} | {published} | {run['plan_seconds']:.4g} | {run['predicted']:.4g} | {text} | {memory} |", flush=True)
-        return
-    path = ", ".join(f"{part['what']} {part['seconds']:.3g}" for part in prediction["critical_path"][:4])
-    print(f"{run['id']:12} {published:>7} s published, {run['predicted']:.4g} predicted ({run['plan_seconds']:.4g} of the plan): {text}; {run['gigabytes']:.1f} GB of {run['memory'] or '-'}; {path}", flush=True)
+TITLES = {"megatron": "Megatron-LM, full recomputation (M20: V100 and A100, M21: A100)", "bigscience": "BigScience, 250 k vocabulary, ZeRO 1 (A100, 4 x 100 Gb/s a host)",
+          "bigscience-v100": "BigScience, 1.3B (V100)", "korthikanti": "Sequence parallelism and selective recomputation (A100)", "fsdp": "ZeRO 3 and FSDP alone", "data": "ZeRO 1 alone",
+          "dgx": "NVIDIA's recipes", "torchtitan": "FSDP with tensor and pipeline parallelism", "nanotron": "nanotron's best layouts (H100)", "others": "Others"}
+
+
+def error_of(run):
+    return 100 * (run["predicted"] / float(run["seconds"]) - 1)
+
+
+def show(run):
+    error = f"{error_of(run):+.1f}%" if run["seconds"] else "-"
+    print(f"{run['id']:12} {run['seconds'] or '-':>7} s published, {run['predicted']:.4g} predicted ({run['plan_seconds']:.4g} of the plan): {error}; "
+          f"{run['gigabytes']:.1f} GB of {run['memory'] or '-'}; {run['path']}", flush=True)
+
+
+def summary(runs):
+    timed = [run for run in runs if run["seconds"]]
+    if not timed:
+        return "no times"
+    right, pairs = order_of(timed)
+    errors = sorted(abs(error_of(run)) for run in timed)
+    return f"{sum(error <= 10 for error in errors)} of {len(timed)} within 10%, median {errors[len(errors) // 2]:.1f}%; order: {right} of {pairs} pairs"
+
+
+def print_tables(tables, left_out):
+    """For docs/published.md."""
+    for table, runs in tables.items():
+        print(f"### {TITLES[table]}\n\n{summary(runs)}.\n")
+        print("| run | model | layout; sequences x length by micro-batch; recomputed | published s | plan s | theirs s | error | critical path of the plan, s | GB (published) |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        for run in runs:
+            memory = f"{run['gigabytes']:.1f}" + (f" ({run['memory']})" if run["memory"] else "")
+            error = f"{error_of(run):+.1f}%" if run["seconds"] else "-"
+            print(f"| {run['id']} | {run['model']} | {describe(run)} | {run['seconds'] or '-'} | {run['plan_seconds']:.4g} | {run['predicted']:.4g} | {error} | {run['path']} | {memory} |")
+        print()
+    print("| left out because | runs |\n|---|---|")
+    for reason, ids in left_out.items():
+        print(f"| {reason} | {', '.join(ids)} |")
 
 
 def main():
@@ -207,12 +239,13 @@ def main():
     parser.add_argument("--cache", default="/tmp/published")
     parser.add_argument("--only", default="", help="ids, or what they begin with up to - or ., by commas")
     parser.add_argument("--table", default="")
-    parser.add_argument("--markdown", action="store_true", help="rows of docs/published.md")
+    parser.add_argument("--markdown", action="store_true", help="the tables of docs/published.md")
     parser.add_argument("--compile-only", action="store_true")
+    parser.add_argument("--cached", action="store_true", help="only runs whose plan is there already")
     parser.add_argument("--list", action="store_true", help="only what each run is, and why it is left out")
     options = parser.parse_args()
     os.makedirs(options.cache, exist_ok=True)
-    tables = {}
+    tables, left_out = {}, {}
     models = {model["model"]: model for model in read("models.csv")}
     only = [name for name in options.only.split(",") if name]
     for run in read("rows.csv"):
@@ -220,34 +253,31 @@ def main():
             continue
         reason = reason_against(run, models)
         if reason or options.list:
-            print(f"| {run['id']} | {run['model']} | {reason} |" if options.markdown else f"{run['id']:12} {reason or ''}")
+            left_out.setdefault(reason or "simulated", []).append(run["id"])
             continue
         run.update({name: int(run[name]) for name in NUMBERS})
         try:
             facts, plan = facts_of(run, models, options)
-        except Refused as refusal:
-            print(f"{run['id']:12} refused: {refusal}", flush=True)
-            continue
-        memory = max(facts["memory"], key=lambda each: each["total"])["total"] / 1e9
-        if options.compile_only:
-            print(f"{run['id']:12} {memory:7.2f} GB of {run['memory'] or '-'}, compiled in {facts['seconds']:.0f} s", flush=True)
-            continue
-        try:
+            if options.compile_only:
+                print(f"{run['id']:12} compiled in {facts['seconds']:.0f} s", flush=True)
+                continue
             prediction = prediction_of(run, plan, options)
         except Refused as refusal:
-            print(f"{run['id']:12} refused: {refusal}", flush=True)
+            left_out.setdefault(str(refusal), []).append(run["id"])
             continue
-        theirs = prediction["seconds"] + whole_layers(run, models, options, prediction["bubble"]) - sent_twice(run, prediction) - hidden(run, prediction)
-        run.update(plan_seconds=prediction["seconds"], predicted=theirs, flops=prediction["flops"] - prediction["repeated_flops"], gigabytes=memory)
-        error = 100 * (run["predicted"] / float(run["seconds"]) - 1) if run["seconds"] else None
-        if run["seconds"]:
-            tables.setdefault(run["table"], []).append(run)
-        show(run, prediction, error, options)
+        seconds = prediction["seconds"]
+        theirs = seconds + whole_layers(run, models, options, prediction["bubble"]) - sent_twice(run, prediction) - hidden(run, prediction)
+        run.update(plan_seconds=seconds, predicted=theirs, flops=prediction["flops"] - prediction["repeated_flops"], gigabytes=max(each["total"] for each in facts["memory"]) / 1e9,
+                   path=", ".join(f"{part['what']} {part['seconds']:.3g}" for part in prediction["critical_path"][:4]))
+        tables.setdefault(run["table"], []).append(run)
+        if not options.markdown:
+            show(run)
+    if options.markdown:
+        return print_tables(tables, left_out)
+    for reason, ids in left_out.items():
+        print(f"{reason}: {', '.join(ids)}")
     for table, runs in tables.items():
-        right, pairs = order_of(runs)
-        errors = sorted(abs(run["predicted"] / float(run["seconds"]) - 1) for run in runs)
-        near = sum(error <= 0.1 for error in errors)
-        print(f"{table}: {near} of {len(runs)} within 10%, median error {100 * errors[len(errors) // 2]:.1f}%; {right} of {pairs} pairs in the published order")
+        print(f"{table}: {summary(runs)}")
 
 
 if __name__ == "__main__":
