@@ -59,6 +59,26 @@ double LayoutCosts::collectiveSeconds(const LayoutCollective &collective) {
   return double(collective.times) * cost::collectiveSeconds(machine, entry->second, kindOf(collective.kind), double(collective.bytes));
 }
 
+/// Elements of the whole that one rank has before or after a step: pieces are of one size, so an uneven cut is padded.
+int64_t LayoutCosts::payload(const ReshardStep &step) const {
+  int64_t ranks = 1;
+  for (const std::string &axis : step.axes)
+    ranks *= axes.size(axis);
+  switch (step.kind) {
+  case ReshardStep::AllGather:
+    return ranks * localElements(step.before);
+  case ReshardStep::ReduceScatter:
+    return ranks * localElements(step.after);
+  case ReshardStep::AllToAll: {
+    Sharding chunk = step.before;
+    chunk.dims[size_t(step.toDim)][size_t(step.toSub)] = step.after.dims[size_t(step.toDim)][size_t(step.toSub)];
+    return ranks * localElements(chunk);
+  }
+  default:
+    return localElements(step.before);
+  }
+}
+
 static bool isSent(const ReshardStep &step) { return step.kind != ReshardStep::Slice && step.kind != ReshardStep::Accumulate; }
 
 const LayoutCosts::Move &LayoutCosts::move(Number from, Number to, int64_t elementBytes) {
@@ -79,9 +99,7 @@ const LayoutCosts::Move &LayoutCosts::move(Number from, Number to, int64_t eleme
     if (!isSent(step))
       continue;
     move.isFree = false;
-    const bool isAfter = step.kind == ReshardStep::AllGather || step.kind == ReshardStep::Permute;
-    move.collectives.push_back(
-        {step.kind, step.axes, localElements(isAfter ? step.after : step.before) * elementBytes, timesOf(step.before)});
+    move.collectives.push_back({step.kind, step.axes, payload(step) * elementBytes, timesOf(step.before)});
     move.seconds += collectiveSeconds(move.collectives.back());
   }
   return move;

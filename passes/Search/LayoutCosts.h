@@ -57,6 +57,7 @@ private:
   const Move &ofDefinition(Operation *op, const dist::OpSharding &sharding);
   int64_t timesOf(const dist::Sharding &sharding) const;
   double collectiveSeconds(const LayoutCollective &collective);
+  int64_t payload(const dist::ReshardStep &step) const;
   int64_t localElements(const dist::Sharding &sharding) const;
 
   dist::Mesh axes;
