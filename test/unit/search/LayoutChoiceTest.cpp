@@ -194,8 +194,9 @@ TEST_F(LayoutChoiceTest, FindsMegatronsForAStep) {
   Expected<LayoutChoice> choice = choose(model, slow(), /*explains=*/true);
   ASSERT_TRUE(choice.ok()) << choice.status().message();
   EXPECT_EQ(cutsOf(*choice, ".h.1."), megatron);
+  ASSERT_FALSE(choice->reasons.empty());
   for (const WeightReason &reason : choice->reasons)
-    EXPECT_GE(reason.more, -1e-12) << reason.text();
+    EXPECT_GE(reason.more, -1e-12) << reason.text(); // another cut is never faster
   Expected<CompiledPlan> plan = compiled(model, choice->sidecar);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
 }
@@ -211,10 +212,25 @@ TEST_F(LayoutChoiceTest, KeepsTheUsersRules) {
 }
 
 TEST_F(LayoutChoiceTest, IsTheSameEveryTime) {
-  Expected<LayoutChoice> once = choose(tiny, slow()), again = choose(tiny, slow());
-  ASSERT_TRUE(once.ok() && again.ok());
-  EXPECT_EQ(sidecarText(once->sidecar), sidecarText(again->sidecar));
-  EXPECT_EQ(once->solution, again->solution);
+  for (const char *loss : {"", "causal-lm"}) {
+    ModelCase model = tiny;
+    model.loss = loss;
+    Expected<LayoutChoice> once = choose(model, slow()), again = choose(model, slow());
+    ASSERT_TRUE(once.ok() && again.ok());
+    EXPECT_EQ(sidecarText(once->sidecar), sidecarText(again->sidecar));
+    EXPECT_EQ(once->solution, again->solution);
+  }
+}
+
+/// Four equal layers are one and what differs at the ends.
+TEST_F(LayoutChoiceTest, SolvesEqualBlocksOnce) {
+  for (const char *loss : {"", "causal-lm"}) {
+    ModelCase model = tiny;
+    model.loss = loss;
+    Expected<LayoutChoice> choice = choose(model, slow());
+    ASSERT_TRUE(choice.ok());
+    EXPECT_LT(2 * choice->problem.condensed().problem.size(), choice->problem.size()) << loss;
+  }
 }
 
 TEST_F(LayoutChoiceTest, RefusesOneRank) {
