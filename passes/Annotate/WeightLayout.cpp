@@ -297,14 +297,18 @@ int64_t sizeInBytes(Value value) {
   return nn::tensorType(value).getNumElements() * elementBytes(nn::tensorType(value).getElementType());
 }
 
+/// That an all-reduce counts for beside those that it moves. A machine's own latency makes too much of their number, as gathers between
+/// products are not counted.
+constexpr int64_t bytesOfSum = 64 << 10;
+
 /// Bytes that the all-reduces of a layout move, there and back.
-int64_t costOf(const WeightLayout &layout, const Prices &prices) {
+int64_t costOf(const WeightLayout &layout) {
   int64_t cost = 0;
   llvm::DenseSet<Operation *> counted;
   for (const WeightCut &cut : layout.cuts) {
     Value result = cut.product.op->getResult(0);
     if (cut.isRow && !joinsSum(result, counted))
-      cost += 2 * sizeInBytes(result) + prices.bytesOfLatency;
+      cost += 2 * sizeInBytes(result) + bytesOfSum;
     if (cut.isRow)
       counted.insert_range(nn::sumsOf(result));
   }
@@ -359,10 +363,9 @@ WeightLayout chooseLayout(func::FuncOp function, const nn::Dependences &dependen
   for (Operation &op : function.getBody().front())
     if (const std::optional<WeightMatmul> &product = facts.of(&op).product)
       products.push_back(*product);
-  const Prices prices = pricesOf(function);
   llvm::DenseSet<Operation *> kept, tried;
   // A layer for which the user has rules is not treated as recurrent here.
-  std::vector<Recurrence> recurrences = findRecurrences(function, facts, degree, prices);
+  std::vector<Recurrence> recurrences = findRecurrences(function, facts, degree, pricesOf(function));
   llvm::erase_if(recurrences, [&](const Recurrence &layer) {
     return !llvm::all_of(layer.products, [&](auto &product) { return mayCut({product.first, product.second, false}); });
   });
@@ -377,7 +380,7 @@ WeightLayout chooseLayout(func::FuncOp function, const nn::Dependences &dependen
   // A layout that sends less may leave a tenth of the work whole for it: a convolution on few channels, not the model.
   auto isBetter = [&](const WeightLayout &other) {
     Work work = wholeWork(other);
-    return costOf(other, prices) + prices.bytesOfLatency / 2 < costOf(best, prices) && work.flops <= whole.flops + all.flops / 10 &&
+    return costOf(other) + bytesOfSum / 2 < costOf(best) && work.flops <= whole.flops + all.flops / 10 &&
            work.bytes <= whole.bytes + all.bytes / 10;
   };
   // Channels that many products read (a residual stream without norms) may be cut or whole, and a product that could
