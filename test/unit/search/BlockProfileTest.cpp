@@ -1,6 +1,7 @@
 // Models with fewer blocks against the same models made with fewer, and profiles against plans of whole models.
 #include "passes/Driver/ProfileEstimate.h"
 #include "passes/Search/StageSplit.h"
+#include "runtime/cost/MachineFile.h"
 
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/ModuleAttributes.h"
@@ -161,6 +162,26 @@ TEST_F(BlockProfileTest, whatDoesNotRepeatIsItsOwnProfile) {
   OwningOpRef<ModuleOp> trained = parse(layeredModel(6));
   setPhase(*trained, "train");
   EXPECT_TRUE(findRepeatedBlocks(*trained, options).empty());
+}
+
+/// What --pp-split=balanced balances, by hand: products read and write, other ops write.
+TEST_F(BlockProfileTest, blocksCountTheirBytesOnAMachine) {
+  OwningOpRef<ModuleOp> module = parse(layeredModel(4));
+  const std::vector<double> flops = BlockProfiler(*module, Options()).unitCosts();
+  ASSERT_EQ(flops.size(), 4u);
+  EXPECT_GE(flops[1], 2 * (2 * 4 * 8 * 16) + 2 * (2 * 4 * 16 * 8));
+  cost::Machine machine;
+  machine.name = "1000 operations a byte";
+  machine.products = {{DType::F32, 100e12, {}}};
+  machine.bytesPerSecond = 100e9;
+  Options options;
+  options.machine = cost::machineText(machine);
+  (*module)->setAttr(optionsAttrName, options.toAttribute(context.get()));
+  const std::vector<double> costs = BlockProfiler(*module, options).unitCosts();
+  ASSERT_EQ(costs.size(), 4u);
+  const double layer = (256 + 512 + 512) + 512 + (512 + 512 + 256) + 256 + 256, head = 256 + 1024 + 1024;
+  EXPECT_DOUBLE_EQ(costs[1], 1000 * layer);
+  EXPECT_DOUBLE_EQ(costs[3], 1000 * (layer + head));
 }
 
 namespace {
