@@ -7,7 +7,7 @@
 
 namespace hpc::search {
 
-static constexpr double mostEntries = double(1 << 24);
+static constexpr double mostEntries = double(1 << 24); // of all tables
 
 // ---- tables -------------------------------------------------------------------------------------
 
@@ -118,16 +118,22 @@ std::vector<size_t> BucketTree::scopeOf(const Bucket &bucket) const {
 }
 
 Status BucketTree::checkWidth() const {
+  double sum = 0, most = 0;
+  const Bucket *largest = nullptr;
   for (const Bucket &bucket : all) {
     double entries = 1;
     for (size_t variable : scopeOf(bucket))
       entries *= double(problem.strategies(variable).size());
-    if (entries > mostEntries)
-      return Status::error(ErrorKind::Unsupported,
-                           "layout problem: '" + problem.name(bucket.variable) + "' and " + std::to_string(bucket.separator.size()) +
-                               " other ops are so intertwined that no table holds their strategies; use fewer mesh axes");
+    sum += entries;
+    if (entries > most) {
+      most = entries;
+      largest = &bucket;
+    }
   }
-  return Status::success();
+  if (sum <= mostEntries)
+    return Status::success();
+  return Status::error(ErrorKind::Unsupported, "layout problem: '" + problem.name(largest->variable) + "' and " + std::to_string(largest->separator.size()) +
+                                                   " other ops are so intertwined that tables of their strategies are too large; use fewer mesh axes");
 }
 
 CostTable BucketTree::own(const Bucket &bucket, const Prices &prices) const {

@@ -34,7 +34,7 @@ class BucketTree {
 public:
   /// `problem` has no ties, and outlives the tree.
   explicit BucketTree(const LayoutProblem &problem);
-  /// Errors (unsupported): a table of more than 2^24 entries.
+  /// Errors (unsupported): tables of more than 2^24 entries in all.
   Status checkWidth() const;
   const std::vector<Bucket> &buckets() const { return all; }
 

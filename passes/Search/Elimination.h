@@ -10,7 +10,7 @@ namespace hpc::search {
 /// (seconds, memory) that no other entry beats close what they leave open (docs/search.md has the proof). Among equal ones the same is
 /// taken on every run.
 /// Errors: as `check`; (capacity) no possible solution, or none that the capacity holds, with the least bytes that one takes; (unsupported)
-/// a graph so wide that a table would have more than 2^24 entries.
+/// a graph so wide that the tables would have more than 2^24 entries.
 Expected<LayoutProblem::Solution> solveByElimination(const LayoutProblem &problem);
 
 /// The fewest seconds of a solution in which `variable` takes `strategy`; errors as above.

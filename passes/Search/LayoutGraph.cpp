@@ -18,11 +18,7 @@ using Number = LayoutCosts::Number;
 /// Of layouts that take as long, the one that stores less: a share of the seconds in which memory gives what is stored.
 static constexpr double lessMemory = 1e-9;
 
-static bool isKept(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return nn::argumentPort(cast<func::FuncOp>(argument.getOwner()->getParentOp()), argument.getArgNumber()).isState();
-  return isa<nn::ParameterOp>(value.getDefiningOp());
-}
+static bool isParameter(Value value) { return isa_and_present<nn::ParameterOp>(value.getDefiningOp()); }
 
 LayoutGraph::LayoutGraph(func::FuncOp propagated, LayoutCosts &costs, std::vector<std::string> free,
                          const std::map<std::string, Sharding> &fixed)
@@ -36,9 +32,6 @@ LayoutGraph::LayoutGraph(func::FuncOp propagated, LayoutCosts &costs, std::vecto
     auto target = llvm::find_if(function.front().getOps<nn::ParameterOp>(), [&, &name = name](nn::ParameterOp op) { return op.getName() == name; });
     if (target != function.front().getOps<nn::ParameterOp>().end())
       writes.push_back({value, (*target).getResult()});
-    for (BlockArgument argument : function.getArguments())
-      if (nn::argumentPort(function, argument.getArgNumber()).state == name)
-        writes.push_back({value, argument});
   }
   addOps();
   addSources(fixed);
@@ -89,19 +82,19 @@ static DimSharding only(DimSharding dim, const std::vector<std::string> &axes, c
 
 /// A source as a reader wants it: its own cuts stay where the reader's free axes leave them room; states that are cut over data move them to the first
 /// other dim, as hpc-annotate-zero does.
-static Sharding sourceSharding(const Sharding &base, const Sharding &wanted, bool isKept, const std::vector<std::string> &free, const Mesh &mesh) {
+static Sharding sourceSharding(const Sharding &base, const Sharding &wanted, bool isStored, const std::vector<std::string> &free, const Mesh &mesh) {
   Sharding result = base;
   std::vector<std::string> moved;
   for (auto [own, dim] : llvm::zip_equal(result.dims, wanted.dims)) {
     DimSharding cut = only(dim, free, mesh);
     if (!isCut(cut))
       continue;
-    if (isKept && isCut(own)) {
+    if (isStored && isCut(own)) {
       for (const SubDim &sub : own)
         moved.insert(moved.end(), sub.axes.begin(), sub.axes.end());
       own = cut;
     } else {
-      own = isKept ? cut : dim;
+      own = isStored ? cut : dim;
     }
   }
   for (DimSharding &dim : result.dims)
@@ -117,14 +110,19 @@ static Sharding sourceSharding(const Sharding &base, const Sharding &wanted, boo
 
 void LayoutGraph::addSources(const std::map<std::string, Sharding> &fixed) {
   const Mesh &mesh = costs.mesh();
-  SmallVector<Value> values(function.getArguments());
-  std::map<std::string, int64_t> states; // by parameter
-  for (BlockArgument argument : function.getArguments())
-    ++states[StringRef(nn::argumentPort(function, argument.getArgNumber()).state).split('/').second.str()];
+  SmallVector<Value> values;
+  std::map<std::string, int64_t> states; // by parameter, whose cut they have
+  for (BlockArgument argument : function.getArguments()) {
+    nn::ArgumentPort port = nn::argumentPort(function, argument.getArgNumber());
+    if (port.isState())
+      ++states[StringRef(port.state).split('/').second.str()];
+    else
+      values.push_back(argument);
+  }
   for (nn::ParameterOp parameter : function.front().getOps<nn::ParameterOp>())
     values.push_back(parameter.getResult());
   for (Value value : values) {
-    const bool isWritten = llvm::any_of(writes, [&](const auto &write) { return write.second == value; }) && isa_and_present<nn::ParameterOp>(value.getDefiningOp());
+    const bool isWritten = llvm::any_of(writes, [&](const auto &write) { return write.second == value; });
     const Sharding base = shardingOf(value);
     SourceChoice choice{value, 0, {}};
     std::set<Number> known;
@@ -140,7 +138,7 @@ void LayoutGraph::addSources(const std::map<std::string, Sharding> &fixed) {
       for (OpOperand &use : value.getUses())
         if (auto reader = opNumber.find(use.getOwner()); reader != opNumber.end())
           for (const OpSharding &each : opChoices[reader->second].strategies)
-            add(sourceSharding(base, each.operand(use.getOperandNumber(), mesh), isKept(value), free, mesh));
+            add(sourceSharding(base, each.operand(use.getOperandNumber(), mesh), isParameter(value), free, mesh));
     }
     std::vector<LayoutProblem::Strategy> strategies;
     for (const Sharding &each : choice.strategies) {

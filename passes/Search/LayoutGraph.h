@@ -1,4 +1,4 @@
-// A program as a layout problem: a variable for each op, for each parameter, state and input, and for each value that several ops read.
+// A program as a layout problem: a variable for each op, for each parameter and input, and for each value that several ops read.
 // Axes that are not chosen have cut the program already; the free ones are added to what they left. Of a training step the variables are those of
 // forward: the gradient of a value moves against it, in the forms that follow from the same cuts (docs/search.md).
 #pragma once
@@ -40,7 +40,7 @@ public:
   std::vector<LayoutCollective> collectives(const std::vector<size_t> &chosen) const;
 
 private:
-  /// Who reads a value: an op, or a parameter or state that it is written to.
+  /// Who reads a value: an op, or a parameter that it is written to.
   struct Reader {
     LayoutProblem::Variable variable;
     std::vector<LayoutCosts::Number> wanted; ///< by strategy
@@ -102,7 +102,7 @@ private:
   std::vector<SourceChoice> sourceChoices;
   llvm::DenseMap<Operation *, size_t> opNumber;
   llvm::DenseMap<Value, size_t> sourceNumber;
-  std::vector<std::pair<Value, Value>> writes; ///< a value, and the parameter or state that it is from the next step on
+  std::vector<std::pair<Value, Value>> writes; ///< a value, and the parameter that it is from the next step on
   std::vector<Held> held;
   std::vector<Direct> direct;
   llvm::DenseMap<Value, size_t> heldNumber;
