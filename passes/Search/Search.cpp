@@ -221,13 +221,18 @@ void Search::compileBest() {
 /// Largest program, in ops, whose weights are cut by exact search: that propagates the whole program a few times.
 constexpr int64_t mostOpsOfLayouts = 3000;
 
-/// The fastest plan with tensor parallelism, with its weights cut by exact search, where neither flag nor sidecar says the layout.
+/// The fastest plan with tensor parallelism, and the fastest of the layout of one axis, with their weights cut by exact search, where neither flag nor sidecar says the layout.
 void Search::chooseLayouts() {
   if (space.isDecided("tp-layout") || space.isDecided("sp") || table->work.ops > mostOpsOfLayouts)
     return;
+  auto isWanted = [](const Row &row, bool isOneDimensional) {
+    return row.trial && row.trial->fits.ok() && row.candidate.tp > 1 && (!isOneDimensional || row.candidate.layout == Options().layout());
+  };
   std::vector<Row> fastest;
-  for (const Row *row : table->first(1, [&](const Row &row) { return row.trial && row.trial->fits.ok() && row.candidate.tp > 1; }, [](const Row &row) { return row.seconds(); }))
-    fastest.push_back(*row);
+  for (bool isOneDimensional : {false, true}) // all of tp's ranks are free along one axis
+    for (const Row *row : table->first(1, [&](const Row &row) { return isWanted(row, isOneDimensional); }, [](const Row &row) { return row.seconds(); }))
+      if (fastest.empty() || fastest.front().candidate.flags() != row->candidate.flags())
+        fastest.push_back(*row);
   for (const Row &row : fastest)
     table->addChosenLayout(row);
 }
