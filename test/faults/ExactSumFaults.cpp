@@ -11,7 +11,7 @@ namespace {
 constexpr const char *tiedTerm = "node_embedding"; ///< where the gradients of head and embedding meet
 constexpr const char *product = "node_addmm_6";
 
-/// The ops of a kind that make a gradient, of one node.
+/// The ops of a kind in f64, of one node.
 template <typename OpT> SmallVector<OpT> ofDoubles(ModuleOp module, StringRef node) {
   SmallVector<OpT> found = all<OpT>(module, node);
   llvm::erase_if(found, [](OpT op) { return !nn::tensorType(op.getResult()).getElementType().isF64(); });
@@ -22,9 +22,9 @@ void addTiedOnce(ModuleOp module) {
   nn::AddOp sum = all<nn::AddOp>(module, tiedTerm).back();
   sum.getResult().replaceAllUsesWith(sum.getRhs());
 }
-/// One of the products' factors has 12 bits instead of 24.
+/// The first factor of a forward product has 12 bits instead of 24.
 void coarsen(ModuleOp module) {
-  nn::RoundOp round = ofDoubles<nn::RoundOp>(module, product).back();
+  nn::RoundOp round = ofDoubles<nn::RoundOp>(module, product).front();
   OpBuilder builder(round);
   GradientBuilder b(builder, round.getLoc());
   Value coarse = b.scaled(b.unary<nn::RoundOp>(b.scaled(round.getOperand(), 0x1p-12)), 0x1p12);
