@@ -178,18 +178,19 @@ constexpr size_t together = 4;
 static size_t mostProfiles(int64_t devices) { return size_t(8 + 4 * llvm::Log2_64_Ceil(uint64_t(devices))); }
 
 /// Compilations whose order the simulation decides: more of a small program.
-static size_t compilations(const Work &work) { return size_t(std::clamp<int64_t>(60000 / std::max<int64_t>(1, work.ops), int64_t(together), 64)); }
+static size_t compilations(const Work &work) { return size_t(std::clamp<int64_t>(20000 / std::max<int64_t>(1, work.ops), int64_t(together), 64)); }
+static bool isSmall(const Work &work) { return compilations(work) > together; }
 
 /// What is computed again saves memory alone, so a candidate that fits without needs no profile with it. In a small program the simulation decides.
 bool Search::isDominated(const Row &row) const {
   const Row &keepsAll = table->rows[row.keepsAll];
-  return &keepsAll != &row && keepsAll.estimate && mayFit(keepsAll) && compilations(table->work) == together;
+  return &keepsAll != &row && keepsAll.estimate && mayFit(keepsAll) && !isSmall(table->work);
 }
 
 /// The candidates with the smallest bounds get profiles, until no other may be among the best that are compiled.
 void Search::profileBest() {
-  const size_t wanted = compilations(table->work);
-  const size_t most = compilations(table->work) == together ? mostProfiles(space.devices) : 4 * mostProfiles(space.devices);
+  const size_t wanted = question.effort * compilations(table->work);
+  const size_t most = question.effort * mostProfiles(space.devices);
   for (size_t made = 0; table->estimates() && made < most;) {
     auto bySeconds = [](const Row &row) { return row.seconds(); };
     const SmallVector<Row *> open = table->first(together, [&](const Row &row) { return !row.profiled && mayFit(row) && !isDominated(row); }, bySeconds);
@@ -202,7 +203,7 @@ void Search::profileBest() {
 
 /// The best by estimate, or by bound where nothing is estimated, as long as a candidate's bound is below what was found.
 void Search::compileBest() {
-  const size_t most = table->estimates() ? compilations(table->work) : std::max<size_t>(compilations(table->work), 4 * compilations(table->work));
+  const size_t most = question.effort * (table->estimates() ? 1 : 4) * compilations(table->work);
   double found = std::numeric_limits<double>::infinity();
   for (size_t made = 0; made < most || found == std::numeric_limits<double>::infinity();) {
     const SmallVector<Row *> next =

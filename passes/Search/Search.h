@@ -10,6 +10,7 @@ namespace hpc::search {
 
 struct Question {
   CompileRequest request; ///< `devices` is there; its degrees and options hold where `given` names their flags; the sidecar decides, too
+  size_t effort = 1;      ///< so many times as many profiles and compilations
   size_t listed = 11;            ///< plans in the answer, the winner among them
   bool explains = false;         ///< the answer says why the winner's weights are cut as they are
 };

@@ -15,7 +15,7 @@ assert compile(*flags, "--auto", "--spec=none", "-o", f"{folder}/twice.plan") ==
 assert filecmp.cmp(f"{folder}/auto.plan", f"{folder}/twice.plan", shallow=False), "another plan"
 chosen = re.match(r"chosen: (.*) \([\d.]+ [mu]?s a step, .* a rank\)\n", said).group(1)
 own = [flag for flag in flags if not flag.startswith("--devices")]
-compile(*own, *chosen.replace("--spec=FILE", f"--spec={folder}/chosen.json").split(), *([] if "--spec" in chosen else ["--spec=none"]), "-o", f"{folder}/flags.plan")
+compile(*(flag for flag in own if flag not in chosen.split()), *chosen.replace("--spec=FILE", f"--spec={folder}/chosen.json").split(), *([] if "--spec" in chosen else ["--spec=none"]), "-o", f"{folder}/flags.plan")
 assert filecmp.cmp(f"{folder}/auto.plan", f"{folder}/flags.plan", shallow=False), f"another plan by {chosen}"
 compile(*own, f"--spec={folder}/chosen.json", "-o", f"{folder}/spec.plan")
 assert filecmp.cmp(f"{folder}/auto.plan", f"{folder}/spec.plan", shallow=False), f"another plan by the sidecar of {chosen}"
