@@ -279,7 +279,9 @@ Answer Search::answer() {
     if (row.isRefused() || !mayFit(row) || isDominated(row))
       continue;
     answer.leastSeconds = std::min(answer.leastSeconds, row.seconds());
-    if (row.trial || row.estimate)
+    const Row &keepsAll = table->rows[row.keepsAll];
+    const bool isSame = &keepsAll != &row && keepsAll.seconds() == row.seconds() && keepsAll.memory() == row.memory(); // nothing is computed again
+    if ((row.trial || row.estimate) && !isSame)
       answer.best.push_back(rankedOf(row, number));
   }
   // What was compiled comes first: an estimate is no plan yet.
