@@ -190,12 +190,20 @@ bool Search::isDominated(const Row &row) const {
 /// The candidates with the smallest bounds get profiles, until no other may be among the best that are compiled.
 void Search::profileBest() {
   const size_t wanted = question.effort * compilations(table->work);
-  const size_t most = question.effort * mostProfiles(space.devices);
+  const bool spreads = isSmall(table->work); // latencies decide, and bounds do not see them
+  const size_t most = question.effort * mostProfiles(space.devices) * (spreads ? 4 : 1);
   for (size_t made = 0; table->estimates() && made < most;) {
     auto bySeconds = [](const Row &row) { return row.seconds(); };
-    const SmallVector<Row *> open = table->first(together, [&](const Row &row) { return !row.profiled && mayFit(row) && !isDominated(row); }, bySeconds);
+    std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, size_t> known; // by degrees
+    auto degreesOf = [](const Row &row) { return std::tuple(row.candidate.dp, row.candidate.cp, row.candidate.tp, row.candidate.pp); };
+    for (const Row &row : table->rows)
+      if (spreads && row.profiled)
+        ++known[degreesOf(row)];
+    auto isOpen = [&](const Row &row) { return !row.profiled && mayFit(row) && !isDominated(row); };
+    const SmallVector<Row *> fastest = table->first(1, isOpen, bySeconds);
+    const SmallVector<Row *> open = table->first(together, isOpen, [&](const Row &row) { return std::pair(spreads ? known[degreesOf(row)] : 0, row.seconds()); });
     const SmallVector<Row *> best = table->first(wanted, [&](const Row &row) { return row.estimate && mayFit(row) && !isDominated(row); }, bySeconds);
-    if (open.empty() || (best.size() == wanted && best.back()->seconds() <= open.front()->seconds()))
+    if (open.empty() || (best.size() == wanted && best.back()->seconds() <= fastest.front()->seconds()))
       break;
     made += table->profile(open);
   }
