@@ -3,6 +3,7 @@
 #include "passes/Search/StageSplit.h"
 #include "runtime/cost/MachineFile.h"
 
+#include "compiler/Dialect/NN/NN.h"
 #include "compiler/Import/OnnxImporter.h"
 #include "compiler/ModuleAttributes.h"
 #include "compiler/Sidecar/ModuleSidecar.h"
@@ -62,17 +63,19 @@ struct BlockProfileTest : testing::Test {
 };
 
 /// `layers` of two products with a residual and a cache; layer `odd`, if any, has another activation. Every layer returns its own keys, and reads its own past.
-std::string layeredModel(int layers, int odd = -1) {
+/// From `wideFrom` on, layers are wider.
+std::string layeredModel(int layers, int odd = -1, int wideFrom = 1000) {
   std::ostringstream arguments, results, types, weights, body, returned;
   for (int i = 0; i < layers; ++i) {
     arguments << ", %past" << i << ": tensor<2x4x8xf32> {nn.name = \"past." << i << "\"}";
     types << ", tensor<2x4x8xf32> {nn.name = \"present." << i << "\"}";
-    weights << "%a" << i << " = nn.parameter \"h." << i << ".a\" stored <file = \"w\", offset = " << 1024 * i << ", bytes = 512> : tensor<8x16xf32>\n"
-            << "%b" << i << " = nn.parameter \"h." << i << ".b\" stored <file = \"w\", offset = " << 1024 * i + 512 << ", bytes = 512> : tensor<16x8xf32>\n";
-    const std::string x = i ? "%x" + std::to_string(i) : "%e";
-    body << "%m" << i << " = nn.matmul " << x << ", %a" << i << " : tensor<2x4x8xf32>, tensor<8x16xf32> -> tensor<2x4x16xf32>\n"
-         << "%g" << i << " = nn." << (i == odd ? "tanh" : "relu") << " %m" << i << " : tensor<2x4x16xf32> -> tensor<2x4x16xf32>\n"
-         << "%n" << i << " = nn.matmul %g" << i << ", %b" << i << " : tensor<2x4x16xf32>, tensor<16x8xf32> -> tensor<2x4x8xf32>\n"
+    const std::string w = i < wideFrom ? "16" : "24", bytes = i < wideFrom ? "512" : "768";
+    weights << "%a" << i << " = nn.parameter \"h." << i << ".a\" stored <file = \"w\", offset = " << 2048 * i << ", bytes = " << bytes << "> : tensor<8x" << w << "xf32>\n"
+            << "%b" << i << " = nn.parameter \"h." << i << ".b\" stored <file = \"w\", offset = " << 2048 * i + 1024 << ", bytes = " << bytes << "> : tensor<" << w << "x8xf32>\n";
+    const std::string x = i ? "%x" + std::to_string(i) : "%e", inner = "tensor<2x4x" + w + "xf32>";
+    body << "%m" << i << " = nn.matmul " << x << ", %a" << i << " : tensor<2x4x8xf32>, tensor<8x" << w << "xf32> -> " << inner << "\n"
+         << "%g" << i << " = nn." << (i == odd ? "tanh" : "relu") << " %m" << i << " : " << inner << " -> " << inner << "\n"
+         << "%n" << i << " = nn.matmul %g" << i << ", %b" << i << " : " << inner << ", tensor<" << w << "x8xf32> -> tensor<2x4x8xf32>\n"
          << "%k" << i << " = nn.add %n" << i << ", %past" << i << " : tensor<2x4x8xf32>, tensor<2x4x8xf32> -> tensor<2x4x8xf32>\n"
          << "%x" << i + 1 << " = nn.add " << x << ", %k" << i << " : tensor<2x4x8xf32>, tensor<2x4x8xf32> -> tensor<2x4x8xf32>\n";
     returned << ", %k" << i;
@@ -108,6 +111,37 @@ TEST_F(BlockProfileTest, shortenedIsTheModelWithFewerLayers) {
     EXPECT_TRUE(areEqual(*few, *parse(layeredModel(layers)))) << layers;
   }
   EXPECT_TRUE(areEqual(*whole, *parse(layeredModel(6)))) << "the model itself stays";
+}
+
+TEST_F(BlockProfileTest, twoKindsOfLayersAreTwoChains) {
+  OwningOpRef<ModuleOp> whole = parse(layeredModel(11, -1, 5));
+  ASSERT_TRUE(whole);
+  std::vector<BlockChain> chains = findRepeatedBlocks(*whole, Options());
+  ASSERT_EQ(chains.size(), 2u);
+  EXPECT_EQ(chains[0].size(), 5u);
+  EXPECT_EQ(chains[1].size(), 6u);
+  ShortenedModel few = shortened(*whole, chains, {2, 3});
+  ASSERT_TRUE(succeeded(mlir::verify(*few.module)));
+  int64_t products = 0;
+  few.module->walk([&](nn::MatmulOp) { ++products; });
+  EXPECT_EQ(products, 2 * 2 + 2 * 3 + 1);
+  EXPECT_EQ(few.blocks[0].size(), 2u);
+  EXPECT_EQ(few.blocks[1].size(), 3u);
+  BlockProfiler profiler(*whole, Options());
+  for (int64_t stages : {1, 3}) { // the sums are those of the whole plan
+    Options options;
+    for (dist::Mesh::Axis &axis : options.degrees.axes)
+      if (axis.role == dist::AxisRole::Pipeline)
+        axis.size = stages;
+    Expected<BlockProfile> profile = profiler.profile(options);
+    ASSERT_TRUE(profile.ok()) << stages << profile.status().text();
+    Expected<Trial> plan = tryPlan(*whole, options);
+    ASSERT_TRUE(plan.ok()) << stages << plan.status().text();
+    int64_t weights = 0;
+    for (const plan::MemoryFacts &memory : plan->memory)
+      weights += memory.weight;
+    EXPECT_EQ(profile->whole().weight, weights) << stages;
+  }
 }
 
 TEST_F(BlockProfileTest, namesHaveCounterparts) {
