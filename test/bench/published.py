@@ -155,7 +155,8 @@ def whole_layers(run, models, options, bubble):
     width, inner = int(model["width"]), int(model["inner"] or 4 * int(model["width"]))
     rows, micro = run["micro"] * run["length"] // run["cp"], run["sequences"] // (run["dp"] * run["micro"])
     device = machine["device"]
-    product = 2 * rows * width * inner / tp / device["flops"]["bf16"] / share_of(device["efficiency"]["bf16"], min(rows, width, inner // tp))
+    dtype = "bf16" if "bf16" in device["flops"] else "f16"
+    product = 2 * rows * width * inner / tp / device["flops"][dtype] / share_of(device["efficiency"][dtype], min(rows, width, inner // tp))
     total = 2 * (tp - 1) / tp * 2 * rows * width / machine["links"][0]["bytes_per_s"]
     return int(model["layers"]) / run["pp"] * micro * (product + total) / (1 - bubble)
 
