@@ -46,6 +46,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Partition/CollectPartials.cpp": {"AddOp", "MulOp"},  # sums of scaled terms
     "passes/Partition/NarrowReshards.cpp": {"CastOp"},  # which that pass moves and makes
     "passes/Stage/SumsOverParts.cpp": {"AddOp"},  # terms that lie in several stages
+    "passes/Driver/Verify.cpp": {"RoundOp"},  # how an exact sum is marked
     "passes/Driver/DropoutRate.cpp": {"DropoutOp"},  # --dropout is the rate of this op
     "passes/Train/BuildGradients.cpp": {"DetachOp", "SelectOp"},  # where gradients stop, which that pass removes
 }
