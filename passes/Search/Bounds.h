@@ -14,6 +14,8 @@ struct Work {
   int64_t weights = 0;     ///< bytes of trained parameters, each name once
   int64_t states = 0;      ///< bytes of what a step leaves to the next, beside those
   int64_t ops = 0;
+  int64_t matrices = 0;    ///< trained parameters of rank 2
+  double width = 0;        ///< the root of their mean number of elements: of the order of an activation's channels
   bool userCuts = false;   ///< the sidecar cuts parameters or tensors, over any axis
 };
 
@@ -26,5 +28,9 @@ int64_t leastMemory(const Candidate &candidate, const Work &work);
 /// Seconds of a step: all products at the peak, over all ranks, and the gradients that a rank of data parallelism receives if nothing hides
 /// them but these products. More ranks never raise the first.
 double leastSeconds(const Candidate &candidate, const Work &work, const cost::Machine &machine);
+
+/// A guess at the seconds of a step, in which order candidates are looked at: it decides nothing else. The products, the pipeline's bubble, and as much traffic as
+/// a transformer of this width has with Megatron's layout (Narayanan et al. 2021), in parts as unequal as blocks leave them; ten times as much where activations do not fit.
+double guessSeconds(const Candidate &candidate, const Work &work, const cost::Machine &machine, const Space &space);
 
 } // namespace hpc::search

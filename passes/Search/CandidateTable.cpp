@@ -19,13 +19,59 @@ CandidateTable::CandidateTable(Programs programs, Space given)
     space.blocks = std::max(space.blocks, int64_t(chain.size()));
 }
 
-void CandidateTable::addRows() {
-  for (Candidate &candidate : candidatesOf(space)) {
+/// Whether `profiled` is one of the profiles that estimate a candidate.
+static bool isProfile(const Candidate &profiled, const Candidate &candidate) {
+  return standsFor(profiled, candidate) && (candidate.recompute == profiled.recompute || candidate.recompute == "auto");
+}
+
+/// Most candidates that are rows from the beginning: all of them stand in the answer then.
+constexpr int64_t mostRows = 50000;
+
+void CandidateTable::addCandidates() {
+  rows.clear();
+  closed.clear();
+  families = familiesOf(space);
+  candidates = 0;
+  for (const Family &family : families) {
     Row row;
+    row.candidate = family.fastest;
+    row.number = size_t(candidates);
+    row.bound = {leastSeconds(family.fastest, work, machine), leastMemory(family.thinnest, work)};
+    Candidate thinner = family.thinnest;
+    thinner.recompute = space.isDecided("recompute") || !space.options.trains() ? thinner.recompute : "full";
+    row.guess = std::min(guess(family.fastest), guess(thinner));
+    row.isFamily = true;
+    candidates += family.members;
+    closed.push_back(std::move(row));
+  }
+  if (candidates <= mostRows)
+    while (!closed.empty())
+      open(closed.size() - 1);
+}
+
+double CandidateTable::guess(const Candidate &candidate) const {
+  return guessSeconds(candidate, work, machine, space);
+}
+
+void CandidateTable::open(size_t number) {
+  const Row family = closed[number];
+  const std::vector<Candidate> members = membersOf(space, families[number]);
+  std::swap(closed[number], closed.back()); // rows have their order from their numbers
+  std::swap(families[number], families.back());
+  closed.pop_back();
+  families.pop_back();
+  for (auto [offset, candidate] : llvm::enumerate(members)) {
+    Row row;
+    row.number = family.number + offset;
     row.bound = {leastSeconds(candidate, work, machine), leastMemory(candidate, work)};
     // Policies of recomputation follow each other, the one that keeps everything first.
     row.keepsAll = candidate.recompute == "none" || space.isDecided("recompute") ? rows.size() : rows.back().keepsAll;
-    row.candidate = std::move(candidate);
+    row.candidate = candidate;
+    row.guess = guess(candidate);
+    for (const Profiled &profiled : profiles)
+      learn(row, profiled);
+    estimate(row);
+    row.profiled = row.estimate || llvm::any_of(withoutProfile, [&](const Candidate &other) { return isProfile(other, candidate); });
     rows.push_back(std::move(row));
   }
 }
@@ -62,11 +108,10 @@ void CandidateTable::estimate(Row &row) const {
     row.estimate = estimateAuto(estimateOf(candidate, all->profile), estimateOf(candidate, none->profile), space.options.memory);
 }
 
-void CandidateTable::learn(const Profiled &profiled) {
-  for (Row &row : rows) {
-    const Estimate more = boundBy(profiled, row.candidate, work, space.batch);
-    row.bound = {std::max(row.bound.seconds, more.seconds), std::max(row.bound.memory, more.memory)};
-  }
+/// What a profile says of one member's memory it need not say of another's.
+void CandidateTable::learn(Row &row, const Profiled &profiled) const {
+  const Estimate more = boundBy(profiled, row.candidate, work, space.batch);
+  row.bound = {std::max(row.bound.seconds, more.seconds), row.isFamily ? row.bound.memory : std::max(row.bound.memory, more.memory)};
 }
 
 size_t CandidateTable::profile(ArrayRef<Row *> batch) {
@@ -93,11 +138,15 @@ size_t CandidateTable::profile(ArrayRef<Row *> batch) {
     if (profile) {
       const BlockShare all = profile->whole();
       profiles.push_back({candidate, std::move(*profile), all});
-      learn(profiles.back());
+      for (Row &row : rows)
+        learn(row, profiles.back());
+      for (Row &family : closed)
+        learn(family, profiles.back());
+    } else {
+      withoutProfile.push_back(candidate);
     }
     for (Row &row : rows) {
-      const std::string &policy = row.candidate.recompute;
-      if (row.profiled || !standsFor(candidate, row.candidate) || (policy != candidate.recompute && policy != "auto"))
+      if (row.profiled || !isProfile(candidate, row.candidate))
         continue;
       if (profile)
         estimate(row);
@@ -121,6 +170,7 @@ OwningOpRef<ModuleOp> CandidateTable::withSidecar(const Candidate &candidate) co
 void CandidateTable::addChosenLayout(const Row &from) {
   Row row;
   row.candidate = from.candidate;
+  row.number = size_t(candidates++);
   row.bound = from.bound;
   Options options = from.candidate.options(space.options);
   options.sp = false;

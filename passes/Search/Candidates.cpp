@@ -52,7 +52,7 @@ using Names = SmallVector<std::string>;
 
 struct Enumeration {
   const Space &space;
-  std::vector<Candidate> all = {};
+  std::vector<Family> all = {};
 
   bool trains() const { return space.options.trains(); }
   /// The value of a degree that is decided.
@@ -107,7 +107,8 @@ struct Enumeration {
     return space.options.memory ? Names{"none", "attention", "full", "auto"} : Names{"none", "attention", "full"};
   }
 
-  void addPipelines(Candidate next) {
+  std::vector<Candidate> members(Candidate next) const {
+    std::vector<Candidate> found;
     for (int64_t count : chunks(next.pp, next.microBatches))
       for (const std::string &schedule : schedules(next.pp, count))
         for (int64_t level : zeroLevels(next.dp * next.cp, next.microBatches))
@@ -116,8 +117,25 @@ struct Enumeration {
             next.schedule = schedule;
             next.zero = level;
             next.recompute = recompute;
-            all.push_back(next);
+            found.push_back(next);
           }
+    return found;
+  }
+
+  /// By how much less a pipeline idles than with 1f1b in one chunk.
+  static int64_t gainOf(const Candidate &candidate) { return candidate.schedule == "zb-h1" ? 3 : candidate.chunks; }
+
+  void addFamily(const Candidate &common) {
+    const std::vector<Candidate> found = members(common);
+    const Candidate *fastest = &found.front();
+    for (const Candidate &member : found)
+      if (gainOf(member) > gainOf(*fastest))
+        fastest = &member;
+    Family family{*fastest, *fastest, int64_t(found.size())};
+    family.fastest.zero = found.front().zero;
+    family.fastest.recompute = found.front().recompute;
+    family.thinnest.zero = found.back().zero;
+    all.push_back(std::move(family));
   }
 
   void addTensorRanks(Candidate next) {
@@ -127,7 +145,7 @@ struct Enumeration {
           next.layout = layout;
           next.cpMode = mode;
           next.microBatches = count;
-          addPipelines(next);
+          addFamily(next);
         }
   }
 
@@ -154,10 +172,12 @@ struct Enumeration {
 };
 } // namespace
 
-std::vector<Candidate> candidatesOf(const Space &space) {
+std::vector<Family> familiesOf(const Space &space) {
   Enumeration enumeration{space};
   enumeration.addAll();
   return std::move(enumeration.all);
 }
+
+std::vector<Candidate> membersOf(const Space &space, const Family &family) { return Enumeration{space}.members(family.fastest); }
 
 } // namespace hpc::search

@@ -37,9 +37,18 @@ struct Space {
   bool isDecided(const std::string &flag) const { return decided.count(flag) != 0; }
 };
 
+/// Candidates that differ in chunks, schedule, ZeRO and recomputation alone. They have the rest in common, so one bound holds for all of them.
+struct Family {
+  Candidate fastest; ///< no member takes less time by a bound (Estimate.h)
+  Candidate thinnest; ///< none takes less memory by one
+  int64_t members = 0;
+};
+
 /// All of them, in one order: few axes first. dp and micro-batches that the search chooses divide the batch. A pipeline that it chooses has no
 /// more parts than the program has products; with several chunks, its parts have equally many blocks and its micro-batches
 /// are a multiple of its stages.
-std::vector<Candidate> candidatesOf(const Space &space);
+std::vector<Family> familiesOf(const Space &space);
+/// The members of one, policies of recomputation next to each other.
+std::vector<Candidate> membersOf(const Space &space, const Family &family);
 
 } // namespace hpc::search

@@ -23,8 +23,7 @@ static std::optional<std::pair<int64_t, Row>> moreDevices(CandidateTable &table)
   const int64_t limit = table.space.options.memory, given = table.space.devices;
   auto fitting = [&](int64_t devices) -> std::optional<Row> {
     table.space.devices = devices;
-    table.rows.clear();
-    table.addRows();
+    table.addCandidates();
     for (Row *row : smallest(table))
       if (row->trial->peak() <= limit)
         return *row;

@@ -183,25 +183,31 @@ static bool isSmall(const Work &work) { return compilations(work) > together; }
 
 /// What is computed again saves memory alone, so a candidate that fits without needs no profile with it. In a small program the simulation decides.
 bool Search::isDominated(const Row &row) const {
+  if (row.isFamily)
+    return false;
   const Row &keepsAll = table->rows[row.keepsAll];
   return &keepsAll != &row && keepsAll.estimate && mayFit(keepsAll) && !isSmall(table->work);
 }
 
-/// The candidates with the smallest bounds get profiles, until no other may be among the best that are compiled.
+/// The candidates with the smallest guesses get profiles, until no other may be among the best that are compiled.
 void Search::profileBest() {
   const size_t wanted = question.effort * compilations(table->work);
   const bool spreads = isSmall(table->work); // latencies decide, and bounds do not see them
+  constexpr double again = 0.02; // of the guess, for each candidate of the same degrees that has a profile: others are looked at, too
   const size_t most = question.effort * mostProfiles(space.devices) * (spreads ? 4 : 1);
   for (size_t made = 0; table->estimates() && made < most;) {
     auto bySeconds = [](const Row &row) { return row.seconds(); };
     std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, size_t> known; // by degrees
     auto degreesOf = [](const Row &row) { return std::tuple(row.candidate.dp, row.candidate.cp, row.candidate.tp, row.candidate.pp); };
     for (const Row &row : table->rows)
-      if (spreads && row.profiled)
+      if (row.profiled)
         ++known[degreesOf(row)];
     auto isOpen = [&](const Row &row) { return !row.profiled && mayFit(row) && !isDominated(row); };
     const SmallVector<Row *> fastest = table->first(1, isOpen, bySeconds);
-    const SmallVector<Row *> open = table->first(together, isOpen, [&](const Row &row) { return std::pair(spreads ? known[degreesOf(row)] : 0, row.seconds()); });
+    const SmallVector<Row *> open = table->first(together, isOpen, [&](const Row &row) {
+      const double times = double(known[degreesOf(row)]);
+      return std::pair(spreads ? times : row.guess * (1 + again * times), row.seconds());
+    });
     const SmallVector<Row *> best = table->first(wanted, [&](const Row &row) { return row.estimate && mayFit(row) && !isDominated(row); }, bySeconds);
     if (open.empty() || (best.size() == wanted && best.back()->seconds() <= fastest.front()->seconds()))
       break;
@@ -248,9 +254,9 @@ void Search::chooseLayouts() {
 
 // ---- the answer ---------------------------------------------------------------------------------
 
-static Ranked rankedOf(const Row &row, size_t number) {
+static Ranked rankedOf(const Row &row) {
   Ranked ranked;
-  ranked.number = number;
+  ranked.number = row.number;
   ranked.candidate = row.candidate;
   ranked.seconds = row.seconds();
   ranked.memory = row.memory();
@@ -276,9 +282,16 @@ Answer Search::answer() {
   answer.memory = space.options.memory;
   answer.memoryIsGiven = question.request.given.count("memory") != 0;
   answer.machine = table->machine.name;
-  answer.candidates = table->rows.size();
+  answer.candidates = size_t(table->candidates);
   answer.leastSeconds = answer.atPeak = std::numeric_limits<double>::infinity();
-  for (auto [number, row] : llvm::enumerate(table->rows)) {
+  for (auto [row, family] : llvm::zip_equal(table->closed, table->families)) {
+    answer.atPeak = std::min(answer.atPeak, leastSeconds(row.candidate, table->work, table->machine));
+    if (mayFit(row))
+      answer.leastSeconds = std::min(answer.leastSeconds, row.seconds());
+    else
+      answer.tooLarge += size_t(family.members);
+  }
+  for (const Row &row : table->rows) {
     answer.atPeak = std::min(answer.atPeak, leastSeconds(row.candidate, table->work, table->machine));
     answer.tooLarge += !mayFit(row);
     answer.estimated += row.estimate.has_value();
@@ -290,7 +303,7 @@ Answer Search::answer() {
     const Row &keepsAll = table->rows[row.keepsAll];
     const bool isSame = &keepsAll != &row && keepsAll.seconds() == row.seconds() && keepsAll.memory() == row.memory(); // nothing is computed again
     if ((row.trial || row.estimate) && !isSame)
-      answer.best.push_back(rankedOf(row, number));
+      answer.best.push_back(rankedOf(row));
   }
   // What was compiled comes first: an estimate is no plan yet.
   llvm::sort(answer.best, [](const Ranked &a, const Ranked &b) { return std::tie(a.isEstimate, a.seconds, a.number) < std::tie(b.isEstimate, b.seconds, b.number); });
@@ -313,7 +326,7 @@ void Search::relaxMemory(Answer &answer) {
   table->compile(table->first(together / 2, [&](const Row &row) { return isBeyond(row) && !row.tried && (row.estimate || !table->estimates()); }, byMemory), /*withoutLimit=*/true);
   const SmallVector<Row *> least = table->first(1, [&](const Row &row) { return isBeyond(row) && row.trial; }, byMemory);
   if (!least.empty())
-    answer.memoryBinds = MemoryBinds{rankedOf(*least.front(), size_t(least.front() - table->rows.data())), least.front()->memory() - space.options.memory};
+    answer.memoryBinds = MemoryBinds{rankedOf(*least.front()), least.front()->memory() - space.options.memory};
 }
 
 /// One more search for each cut of each weight, unless the layout's own rules or none decide.
@@ -334,8 +347,8 @@ void Search::explainWeights(Answer &answer) {
 
 Expected<Answer> Search::run() {
   HPC_RETURN_IF_ERROR(load());
-  table->addRows();
-  if (table->rows.empty())
+  table->addCandidates();
+  if (table->candidates == 0)
     return usage("--auto --devices=" + Twine(space.devices) + ": no degrees divide a batch of " + Twine(space.batch) + " over as many ranks; give a larger batch, or fewer devices");
   profileBest();
   compileBest();

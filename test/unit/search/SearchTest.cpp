@@ -176,7 +176,16 @@ TEST_F(SearchTest, BoundsHoldForAllCandidates) {
   space.products = 17;
   space.blocks = 4;
   space.decided = {"micro-batches", "cp", "pp-schedule"};
-  const std::vector<search::Candidate> candidates = search::candidatesOf(space);
+  std::vector<search::Candidate> candidates;
+  for (const search::Family &family : search::familiesOf(space)) {
+    const std::vector<search::Candidate> members = search::membersOf(space, family);
+    EXPECT_EQ(int64_t(members.size()), family.members);
+    for (const search::Candidate &member : members) {
+      EXPECT_LE(search::leastSeconds(family.fastest, work, machine), search::leastSeconds(member, work, machine));
+      EXPECT_LE(search::leastMemory(family.thinnest, work), search::leastMemory(member, work));
+    }
+    candidates.insert(candidates.end(), members.begin(), members.end());
+  }
   std::set<std::string> flags;
   size_t compiled = 0;
   for (const search::Candidate &candidate : candidates) {
