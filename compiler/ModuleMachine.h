@@ -14,16 +14,16 @@ cost::Machine machineOf(Operation *op);
 /// Whether the options of that module name a machine.
 bool hasMachine(Operation *op);
 
-/// What heuristics weigh by, for products of the type that the options round operands to.
+/// The prices by which heuristics weigh, for products of the type that the options round operands to.
 struct Prices {
   double operationsPerByte = 0;     ///< of the device's memory
   double operationsPerByteSent = 0; ///< to another rank
   int64_t bytesOfLatency = 0;       ///< that take as long to send as a collective takes to start
 };
 Prices pricesOf(const cost::Machine &machine, DType product);
-/// Of operands of products, from the option dtype; f32 for that of the model.
+/// The type of the operands of products, from the option dtype; f32 for that of the model.
 DType productType(StringRef dtype);
-/// Of the options around `op`; once a pass, too.
+/// The same of the options around `op`; a pass asks once.
 Prices pricesOf(Operation *op);
 
 /// That the options name a machine that can be read.

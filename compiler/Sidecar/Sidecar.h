@@ -47,7 +47,7 @@ struct StageRule : SidecarRule {
   int64_t stage = 0, chunk = 0;
 };
 
-/// What decides a plan beside degrees and cuts, as the flags of those names have it; what is not there is left to flags and defaults.
+/// The choices of a plan beside degrees and cuts, as the flags of those names have them; one that is not there is left to flags and defaults.
 /// All but chunks and cpMode are about a training step, and mean nothing without one.
 struct PlanChoices {
   std::optional<int64_t> chunks, zero;

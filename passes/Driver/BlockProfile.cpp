@@ -40,7 +40,7 @@ static BlockShare shareOf(const Trial &trial, size_t stage) {
   return share;
 }
 
-/// Of a plan of one stage. Its seconds are the simulation's, which sees what overlaps and what ranks share.
+/// The share of a plan of one stage. Its seconds are the simulation's, which sees what overlaps and what ranks share.
 static BlockShare shareOfOneStage(const Trial &trial, const Options &options) {
   BlockShare share = shareOf(trial, 0);
   const double sum = double(options.microBatches()) * share.seconds.computing() + share.seconds.update;

@@ -1,4 +1,4 @@
-// What a model with repeated blocks takes, from models with two, three and four of them: each is compiled without code like any other
+// Time and memory of a model with repeated blocks, from models with two, three and four of them: each is compiled without code like any other
 // candidate (Trial.h), and a block is the difference.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace hpc {
 
-/// What a block, or what is before or after all blocks, adds to its stage: seconds and bytes of a rank.
+/// The share of a block, or of the part before or after all blocks, in its stage: seconds and bytes of a rank.
 struct BlockShare {
   cost::StageSeconds seconds;
   int64_t weight = 0, state = 0, step = 0;

@@ -1,4 +1,4 @@
-// What a plan of a large model takes, by the profile of its blocks: for the proposals of --memory, which are many and need no more.
+// Time and memory of a plan of a large model, by the profile of its blocks: for the proposals of --memory, which are many and need no more.
 #pragma once
 
 #include "passes/Driver/BlockProfile.h"

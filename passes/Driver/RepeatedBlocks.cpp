@@ -142,7 +142,7 @@ public:
     return first.ops.size() == second.ops.size() &&
            llvm::all_of(llvm::zip(first.ops, second.ops), [&](auto pair) { return matchOps(std::get<0>(pair), std::get<1>(pair)); });
   }
-  /// What the second block reads of the first, by what the first reads in its place.
+  /// The values that the second block reads of the first, by what the first reads in its place.
   bool follows(const Match *before) const {
     return llvm::all_of(carried, [&](auto pair) {
       return made.contains(pair.second.getDefiningOp()) && (!before || before->counterpart.lookup(pair.first) == pair.second);

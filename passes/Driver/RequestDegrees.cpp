@@ -16,7 +16,7 @@ Status checkRanksOfMachine(const Options &options, int64_t ranks) {
                                              "; use at most " + std::to_string(machine.ranks()) + ", or a machine with more hosts");
 }
 
-/// What the file has beside degrees and cuts.
+/// The choices of the file beside degrees and cuts.
 static Status takeChoices(CompileRequest &request, const SpecFile &spec) {
   const PlanChoices &choices = spec.sidecar.plan;
   Options &options = request.options;

@@ -24,7 +24,7 @@ struct Trial {
   plan::PlanSummary summary;
   Status fits; ///< the error of place where a rank takes more than `options.memory`
 
-  /// What all ranks together spend on a step.
+  /// Seconds that all ranks together spend on a step.
   double rankSeconds() const { return seconds * double(ranks); }
   int64_t peak() const;
   /// Bytes of the fullest rank that live longer than a micro-batch: no recomputation takes less of them.

@@ -15,7 +15,7 @@
 
 namespace hpc {
 
-/// What is not the default. The file of a schedule is the user's own, and stays a flag.
+/// The choices that are not the default. The file of a schedule is the user's own, and stays a flag.
 static PlanChoices choicesOf(const Options &options) {
   const Options defaults;
   PlanChoices choices;

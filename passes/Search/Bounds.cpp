@@ -13,7 +13,7 @@ namespace hpc::search {
 
 static int64_t bytesOf(RankedTensorType type) { return type.getNumElements() * elementBytes(type.getElementType()); }
 
-/// Of the most efficient products.
+/// Operations a second of the most efficient products.
 static double bestFlops(const cost::ProductSpeed &speed) {
   double share = speed.efficiency.empty() ? 1 : 0;
   for (const cost::Efficiency &point : speed.efficiency)

@@ -1,4 +1,4 @@
-// What no plan of a candidate goes below, from the serial program alone: no phase is run for it.
+// Lower bounds of all plans of a candidate, from the serial program alone: no phase is run for it.
 #pragma once
 
 #include "compiler/MLIR.h"

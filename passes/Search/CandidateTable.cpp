@@ -108,7 +108,7 @@ void CandidateTable::estimate(Row &row) const {
     row.estimate = estimateAuto(estimateOf(candidate, all->profile), estimateOf(candidate, none->profile), space.options.memory);
 }
 
-/// What a profile says of one member's memory it need not say of another's.
+/// A profile bounds the memory of one member, and not of the others in its family.
 void CandidateTable::learn(Row &row, const Profiled &profiled) const {
   const Estimate more = boundBy(profiled, row.candidate, work, space.batch);
   row.bound = {std::max(row.bound.seconds, more.seconds), row.isFamily ? row.bound.memory : std::max(row.bound.memory, more.memory)};

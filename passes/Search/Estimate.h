@@ -1,4 +1,4 @@
-// What a candidate takes, from the profile of its blocks, and what it cannot go below, from profiles of others.
+// Time and memory of a candidate from the profile of its blocks, and lower bounds of them from profiles of others.
 #pragma once
 
 #include "passes/Driver/BlockProfile.h"

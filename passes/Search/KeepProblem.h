@@ -1,4 +1,4 @@
-// What each layer keeps in memory and what it computes or gathers again: recompute policies and levels of ZeRO by layer, a multiple-choice knapsack.
+// The choice for each layer of what it keeps in memory and what it computes or gathers again: recompute policies and levels of ZeRO by layer, a multiple-choice knapsack.
 // Plain C++ in the form of a scheduling problem.
 #pragma once
 

@@ -15,7 +15,7 @@ namespace hpc::search {
 using namespace dist;
 using Number = LayoutCosts::Number;
 
-/// Of layouts that take as long, the one that stores less: a share of the seconds in which memory gives what is stored.
+/// The price of storing, so that of two layouts that take as long the one wins that stores less: a share of the seconds in which memory gives what is stored.
 static constexpr double lessMemory = 1e-9;
 
 static bool isParameter(Value value) { return isa_and_present<nn::ParameterOp>(value.getDefiningOp()); }

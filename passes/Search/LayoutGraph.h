@@ -40,7 +40,7 @@ public:
   std::vector<LayoutCollective> collectives(const std::vector<size_t> &chosen) const;
 
 private:
-  /// Who reads a value: an op, or a parameter that it is written to.
+  /// A reader of a value: an op, or a parameter that it is written to.
   struct Reader {
     LayoutProblem::Variable variable;
     std::vector<LayoutCosts::Number> wanted; ///< by strategy

@@ -98,7 +98,7 @@ std::vector<OpSharding> LayoutStrategies::of(Operation *op) {
   OpSharding base{cast<ShardingRuleOpInterface>(op).getShardingRule(), *factorsOf(op), {}, -1};
   base.setPassing(op);
   std::vector<OpSharding> all = {base};
-  // What comes from constants alone is whole everywhere: its readers slice it.
+  // Values that come from constants alone are whole everywhere: its readers slice it.
   const bool isConstant = llvm::all_of(op->getOperands(), [&](Value operand) {
     nn::Dependence from = dependences.lookup(operand);
     return !from.fromInputs && !from.fromWeights;

@@ -70,7 +70,7 @@ private:
 
 // ---- the program --------------------------------------------------------------------------------
 
-/// What the sidecar's mesh names is decided, too.
+/// The sidecar's mesh decides the axes that it names, too.
 Status Search::takeDecisions(const std::optional<SpecFile> &spec) {
   space.decided = question.request.given;
   space.devices = *question.request.devices;
@@ -181,7 +181,7 @@ static size_t mostProfiles(int64_t devices) { return size_t(8 + 4 * llvm::Log2_6
 static size_t compilations(const Work &work) { return size_t(std::clamp<int64_t>(20000 / std::max<int64_t>(1, work.ops), int64_t(together), 64)); }
 static bool isSmall(const Work &work) { return compilations(work) > together; }
 
-/// What is computed again saves memory alone, so a candidate that fits without needs no profile with it. In a small program the simulation decides.
+/// Recomputation saves memory alone, so a candidate that fits without needs no profile with it. In a small program the simulation decides.
 bool Search::isDominated(const Row &row) const {
   if (row.isFamily)
     return false;
@@ -305,7 +305,7 @@ Answer Search::answer() {
     if ((row.trial || row.estimate) && !isSame)
       answer.best.push_back(rankedOf(row));
   }
-  // What was compiled comes first: an estimate is no plan yet.
+  // Compiled candidates come first: an estimate is no plan yet.
   llvm::sort(answer.best, [](const Ranked &a, const Ranked &b) { return std::tie(a.isEstimate, a.seconds, a.number) < std::tie(b.isEstimate, b.seconds, b.number); });
   if (answer.best.size() > question.listed)
     answer.best.resize(question.listed);

@@ -33,7 +33,7 @@ public:
   /// Errors (internal): no stages or chunks, fewer blocks than parts, an entry of `inFlight` missing or below 1, seconds or bytes that are negative or no
   /// number.
   Status check() const;
-  /// Of a stage of a solution.
+  /// The memory of a stage of a solution.
   double secondsOf(const std::vector<int64_t> &counts, int64_t stage) const;
   int64_t memoryOf(const std::vector<int64_t> &counts, int64_t stage) const;
   double slowest(const std::vector<int64_t> &counts) const;

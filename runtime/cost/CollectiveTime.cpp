@@ -91,7 +91,7 @@ public:
     return best;
   }
 
-  /// Of an all-gather or a reduce-scatter.
+  /// Seconds of an all-gather or a reduce-scatter.
   double gather(double bytes) const {
     const double atOnce = levels.back().sends.start + ring(0, levels.size()).seconds(bytes);
     if (!byLevels)

@@ -18,7 +18,7 @@ struct Bytes {
   double all() const { return memory + cache; }
 };
 
-/// What outlives a program was last used long ago, so it is in the cache where everything of the rank is; what does not is there where the
+/// A buffer that outlives a program was last used long ago, so it is in the cache where everything of the rank is; what does not is there where the
 /// instruction alone does not overfill it.
 bool isCached(const Machine &machine, const Stage &stage, const Buffer &buffer, double ofProgram) {
   if (buffer.lifetime != Lifetime::Program)
@@ -49,7 +49,7 @@ Bytes bytesTouched(const Machine &machine, const InstructionRun &run) {
   const auto *kernel = std::get_if<Kernel>(&run.instruction.action);
   if (!kernel || kernel->operations == 0)
     return bytes;
-  // Of a table only some rows are read: no more than two numbers of 4 bytes for each operation, or four for each that is written.
+  // Only some rows of a table are read: no more than two numbers of 4 bytes for each operation, or four for each that is written.
   const double most = std::max(8 * double(kernel->operations), 4 * written.all()), share = read.all() > most ? most / read.all() : 1;
   return {share * read.memory + written.memory, share * read.cache + written.cache};
 }

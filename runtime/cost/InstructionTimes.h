@@ -13,7 +13,7 @@ struct Grouping {
   std::vector<int64_t> first, last; ///< by group: its least and greatest coordinate
 };
 
-/// Of one instruction.
+/// Times of one instruction.
 struct InstructionTime {
   std::vector<double> seconds = {0};   ///< the different ones
   std::vector<int32_t> variants = {0}; ///< which of them: one for all, by coordinate, or by [micro-batch][coordinate]

@@ -32,7 +32,7 @@ struct Protocol {
   double treeLatency = 0;    ///< seconds of one step of a tree; 0: `latency`
 };
 
-/// What `ranks` ranks that follow each other are joined by: the ranks of a host, or all. Its own fields are those of the protocol with the
+/// The network that joins `ranks` ranks that follow each other: the ranks of a host, or all. Its own fields are those of the protocol with the
 /// most bytes a second.
 struct Link {
   int64_t ranks = 0; ///< 0: all
@@ -72,7 +72,7 @@ struct Machine {
 
   /// 0: as many as are wanted.
   int64_t ranks() const { return hosts * ranksPerHost; }
-  /// Of the rank that has the least among first..first + count - 1; 0: unlimited.
+  /// Memory of the rank that has the least among first..first + count - 1; 0: unlimited.
   int64_t memoryOf(int64_t first, int64_t count) const;
   const ProductSpeed &speedOf(DType type) const;
   /// Seconds of a product, launch and memory apart.
@@ -82,7 +82,7 @@ struct Machine {
 
   // Ratios, by which heuristics weigh; sending is over the innermost link.
   double flops(DType type = DType::F32) const { return speedOf(type).flops; }
-  /// Of large products: the peak times the share that these reach.
+  /// Operations a second of large products: the peak times the share that these reach.
   double reachedFlops(DType type = DType::F32) const;
   /// Operations of products that take as long as a byte of memory, or as one that is sent.
   double operationsPerByte(DType type = DType::F32) const { return reachedFlops(type) / bytesPerSecond; }

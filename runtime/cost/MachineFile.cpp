@@ -166,7 +166,7 @@ public:
   bool holdsNumber(const char *key) const { return json.is_object() && json.contains(key) && json.at(key).is_number(); }
 
 private:
-  /// Of 2 and 2.0, as JSON Schema has it. What is beyond 2^53 is no size of a machine.
+  /// A whole number is 2 or 2.0, as JSON Schema has it. A number beyond 2^53 is no size of a machine.
   static std::optional<int64_t> wholeOf(const Json &value) {
     constexpr double most = 0x1p53;
     const double number = value.is_number() ? value.get<double>() : 0.5;

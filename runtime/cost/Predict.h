@@ -1,4 +1,4 @@
-// What a step of a plan takes on a machine that need not be there: the plan itself is simulated, with all of its ranks, its
+// The time of a step of a plan on a machine that need not be there: the plan itself is simulated, with all of its ranks, its
 // schedule, posts and waits. Ranks that do the same at the same times are simulated once.
 #pragma once
 

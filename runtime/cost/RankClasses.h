@@ -13,7 +13,7 @@ std::vector<int32_t> classesOf(const plan::Plan &plan, const Machine &machine, I
 
 /// The host of a rank.
 inline int64_t hostOf(const Machine &machine, int64_t rank) { return machine.ranksPerHost > 0 ? rank / machine.ranksPerHost : 0; }
-/// Of computation, as a multiple of the others'.
+/// The speed of computation, as a multiple of the others'.
 double speedOf(const Machine &machine, int64_t rank);
 /// The index of the innermost link that joins ranks first..last.
 int32_t linkLevel(const Machine &machine, int64_t first, int64_t last);

@@ -1,4 +1,4 @@
-// What each stage of a plan computes in a micro-batch and in a step when it never waits for another stage: the costs by which
+// The time that each stage of a plan computes in a micro-batch and in a step when it never waits for another stage: the costs by which
 // stages are balanced and schedules are timed. What the whole step takes says Predict.h.
 #pragma once
 
@@ -9,14 +9,14 @@
 
 namespace hpc::cost {
 
-/// Of one rank; collectives count while the rank stands at them.
+/// Seconds of one rank; collectives count while the rank stands at them.
 struct StageSeconds {
-  // Of one micro-batch, neither the first nor the last where there are others.
+  // In one micro-batch, neither the first nor the last where there are others.
   double forward = 0;
   double backward = 0;       ///< gradients, and what is computed again for them
   double weightGradient = 0; ///< in programs of their own
   double sending = 0;        ///< messages to other stages, which run beside all else
-  // Of one step.
+  // In one step.
   double update = 0; ///< updates, and what the last micro-batch does beside
   double computing() const { return forward + backward + weightGradient; }
 };

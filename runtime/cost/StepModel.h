@@ -12,7 +12,7 @@ namespace hpc::cost {
 /// Classes of what a step spends its time with; those from `Part::Collectives` on are kinds of collectives over axes.
 enum Part : int32_t { Products, Kernels, Copies, Messages, Sharing, Collectives };
 
-/// What a rank computes in a stretch.
+/// The work of a rank in a stretch.
 struct Work {
   double seconds[3] = {0, 0, 0}; ///< products, kernels, all else
   double flops = 0;              ///< of products
@@ -61,13 +61,13 @@ public:
   std::vector<int32_t> simulatedBy; ///< by rank
   std::vector<int32_t> groupSizes;  ///< by number of a group: its simulated members
 
-  /// Of a stretch of a rank's in a micro-batch.
+  /// The work of a rank's stretch in a micro-batch.
   Work workOf(const SimulatedRank &rank, int32_t program, int32_t op, int64_t microBatch) const;
   Work workOfInstruction(const SimulatedRank &rank, int32_t program, int32_t instruction, int64_t microBatch) const;
   double secondsOf(const SimulatedRank &rank, int32_t program, int32_t instruction, int64_t microBatch) const {
     return times.of(rank.stage, program, instruction).at(rank.coordinate, microBatch, ranksPerStage);
   }
-  /// Of a collective: the link that joins the group of the rank.
+  /// The link of a collective, which joins the group of the rank.
   int32_t levelOf(const SimulatedRank &rank, int32_t grouping) const;
   bool isOn(const plan::ByCoord *when, const SimulatedRank &rank, int64_t microBatch) const {
     return !when || when->at(rank.coordinate, microBatch, ranksPerStage) != 0;
@@ -84,7 +84,7 @@ private:
 
 /// A part of a computation is of products, of kernels or of all else.
 Part partOf(const plan::Action &action);
-/// Of a product, or of the products inside a kernel, in one run.
+/// Operations of a product, or of the products inside a kernel, in one run.
 double productFlops(const plan::InstructionRun &run);
 /// The type of the operands of these products.
 DType productType(const plan::Plan &plan, int64_t stage, const plan::Action &action);

@@ -71,7 +71,7 @@ private:
     std::deque<int32_t> sends, recvs; ///< unmatched; at most one of the lists is not empty
   };
 
-  /// Of the clock.
+  /// Actions of the clock.
   void end(size_t activity);
 
   // Ranks.

@@ -241,7 +241,7 @@ struct Kernel {
   std::optional<Attention> attention; ///< in plans for devices, where the kernel is one
   std::optional<Epilogue> epilogue;   ///< likewise
   int64_t flops = 0; ///< of one run: of the products that it computes, by the ops' own count (an attention). Reported, not run by
-  /// Of one run, on elements, as vector code takes them: an addition is one, exp 16; the products of an attention count, too. Predicted by,
+  /// Operations of one run on elements, as vector code takes them: an addition is one, exp 24; the products of an attention count, too. Predicted by,
   /// not run by; 0: not counted.
   int64_t operations = 0;
 };

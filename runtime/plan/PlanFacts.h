@@ -62,7 +62,7 @@ struct PlanFacts {
 /// Bytes of a collective's full array at one rank: before a scatter, after a gather.
 int64_t payloadBytes(const Plan &plan, const Collective &collective);
 
-/// What the speed of a step is counted in.
+/// The unit in which the speed of a step is counted.
 struct StepItems {
   std::string name = "samples"; ///< "tokens" where an input of ids is [rows, tokens]
   int64_t count = 0;            ///< of a step; 0 where no input has a shape

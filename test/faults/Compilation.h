@@ -55,11 +55,11 @@ public:
   std::string verifyPhase(const BreakModule &breakIt);
   /// Goes on to the plan with the verify pass of this phase left out, checks and verifies it: "" when nobody objects.
   std::string compileAndVerify(const BreakModule &breakIt);
-  /// What --verify says of a serial program that was broken before it was propagated: "" when nothing.
+  /// The message of --verify about a serial program that was broken before it was propagated: "" when nothing.
   std::string verifySerial(const BreakModule &breakIt);
   /// What checkPlan says of a broken plan.
   std::string checkPlan(const BreakPlan &breakIt);
-  /// What --verify says of a broken plan.
+  /// The message of --verify about a broken plan.
   std::string verifyPlan(const BreakPlan &breakIt);
 
 private:

@@ -71,7 +71,7 @@ plan::Plan planOf(const MeasuredRanks &ranks) {
   return plan;
 }
 
-/// What one rank has found.
+/// The measurements of one rank.
 struct RankSpeed {
   std::map<std::pair<int, int64_t>, double> flops; ///< by number of the type and least extent, a second
   double bytesPerSecond = 0, cacheBytesPerSecond = 0, elementsPerSecond = 0, launch = 0;
@@ -225,7 +225,7 @@ private:
       const int calls = bytes < 1024 ? 50 : 1, rounds = options.isBrief ? 3 : bytes < 1024 ? 200 : 100;
       double least = INFINITY;
       for (int round = 0; round < rounds; ++round) {
-        // What is sent was just written; the result lies where nothing was for long.
+        // The data that is sent was just written; the result lies where nothing was for long.
         const int64_t place = round * bytes % (region - bytes);
         HPC_RETURN_IF_ERROR(device->copy(right[0] + place, right[1], bytes));
         HPC_RETURN_IF_ERROR(meet());
@@ -251,7 +251,7 @@ private:
   std::byte *left[std::size(types)] = {}, *right[std::size(types)] = {}, *result = nullptr;
 };
 
-/// Of the ranks of this process, each on a thread of its own; the first error ends the waits of all.
+/// The measurements of the ranks of this process, each on a thread of its own; the first error ends the waits of all.
 Status measureRanks(Backend &backend, const plan::Plan &plan, const MeasuredRanks &ranks, const MeasureOptions &options, std::vector<RankSpeed> &speeds) {
   speeds.resize(size_t(ranks.ranksOfEach));
   std::vector<Status> statuses(speeds.size());
@@ -307,7 +307,7 @@ cost::Link linkOf(int64_t joined, int64_t ranks, const double *seconds) {
   return link;
 }
 
-/// Where ranks copy in memory that they share, all bytes of the whole count (CollectiveTime.h); the mean of an all-reduce and an all-gather.
+/// If ranks copy in memory that they share, all bytes of the whole count (CollectiveTime.h); the mean of an all-reduce and an all-gather.
 cost::Link linkInMemory(int64_t joined, int64_t ranks, const double *seconds) {
   cost::Link link = linkOf(joined, ranks, seconds);
   link.bytesPerSecond = rounded(double(messages[1].bytes + messages[2].bytes) / std::max(1e-9, seconds[1] + seconds[2] - 2 * seconds[0]));
@@ -378,7 +378,7 @@ Expected<Measurement> measure(Backend &backend, const MeasuredRanks &ranks, cons
   return measurementOf(all, ranks, options);
 }
 
-/// Of one set of threads, which the system places on processors as it likes.
+/// The waking of one set of threads, which the system places on processors as it likes.
 static Expected<double> measureSleepers(int64_t cores) {
   const MeasuredRanks ranks{1, 2 * cores, 0};
   plan::Plan plan;

@@ -32,7 +32,7 @@
 
 namespace hpc {
 
-/// What --explain says of a step on the machine of the options; "" where they name none.
+/// The line of --explain about a step on the machine of the options; "" where they name none.
 static Expected<std::string> predictedStep(const plan::Plan &plan, const Options &options) {
   if (options.machine.empty())
     return std::string();

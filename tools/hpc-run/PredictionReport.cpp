@@ -29,7 +29,7 @@ double mean(const cost::Prediction &prediction, double (*of)(const cost::RankSec
   return sum / double(prediction.ranks.size());
 }
 
-/// Of the fullest rank; of the first that takes more than the machine has, if there is one.
+/// The memory of the fullest rank; of the first that takes more than the machine has, if there is one.
 std::string memoryText(const plan::Plan &plan, const cost::Machine &machine) {
   const int64_t ranks = plan.ranksPerStage();
   int64_t most = 0;

@@ -198,7 +198,7 @@ TEST_F(BlockProfileTest, whatDoesNotRepeatIsItsOwnProfile) {
   EXPECT_TRUE(findRepeatedBlocks(*trained, options).empty());
 }
 
-/// What --pp-split=balanced balances, by hand: products read and write, other ops write.
+/// The costs that --pp-split=balanced balances, by hand: products read and write, other ops write.
 TEST_F(BlockProfileTest, blocksCountTheirBytesOnAMachine) {
   OwningOpRef<ModuleOp> module = parse(layeredModel(4));
   const std::vector<double> flops = BlockProfiler(*module, Options()).unitCosts();
@@ -333,12 +333,12 @@ TEST_F(BlockProfileTest, theBestSplitIsTheBestOfPlans) {
   EXPECT_EQ(search::splitText(*found), std::to_string(found->counts[0]) + "," + std::to_string(found->counts[1]));
 }
 
-/// What --memory proposes for large programs: memory of each stage and time, for pipelines cut as phase stage cuts them.
+/// The proposals of --memory for large programs: memory of each stage and time, for pipelines cut as phase stage cuts them.
 TEST_F(BlockProfileTest, estimatesAreNearPlans) {
   const std::string gpt2 = "../shared/models/gpt2-124m/model.onnx";
   const std::vector<WholeCase> cases = {
       {gpt2.c_str(), {{"batch_size", 16}, {"sequence_length", 64}}, {{"pp", 4}, {"tp", 2}, {"micro-batches", 8}}, "causal-lm"},
-      // Of one micro-batch a stage sends its gradient before it is done with its own weights.
+      // With one micro-batch a stage sends its gradient before it is done with its own weights.
       {gpt2.c_str(), {{"batch_size", 16}, {"sequence_length", 64}}, {{"pp", 4}}, "causal-lm", 0, "none", 0.25},
       {gpt2.c_str(), {{"batch_size", 16}, {"sequence_length", 64}}, {{"pp", 2}, {"tp", 2}, {"micro-batches", 4}}, "causal-lm", 0, "full"},
       {gpt2.c_str(), {{"batch_size", 16}, {"sequence_length", 64}}, {{"tp", 2}}, ""},

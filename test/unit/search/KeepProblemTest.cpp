@@ -1,4 +1,4 @@
-// What layers keep, against all choices in turn and against CBC.
+// The choice of what layers keep, against all choices in turn and against CBC.
 #include "passes/Search/KeepProblem.h"
 
 #include <Cbc_C_Interface.h>

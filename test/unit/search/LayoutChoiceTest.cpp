@@ -53,7 +53,7 @@ protected:
     return chooseLayout(*module, options, machine, explains);
   }
 
-  /// Of the program's own axes, each with its number.
+  /// The program's own axes, each with its number.
   using Counts = std::map<std::string, int>;
   static Counts countsOf(const std::vector<LayoutCollective> &collectives) {
     const char *names[] = {"", "permute", "all_to_all", "all_gather", "all_reduce", "", "reduce_scatter"};

@@ -1,4 +1,4 @@
-// What the problem refuses, and how ties become one variable.
+// Problems that are refused, and how ties become one variable.
 #include "passes/Search/LayoutProblem.h"
 
 #include <gtest/gtest.h>

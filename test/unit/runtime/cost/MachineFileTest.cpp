@@ -62,7 +62,7 @@ TEST(MachineFile, ReadsEveryField) {
   EXPECT_EQ(machine.bytesOfLatency(), int64_t(6e-6 * 2e11)); // start 5 us and a step of 1 us by the other protocol; 14 us by its own
 }
 
-// What is written reads back as the same text, with all numbers.
+// A written file reads back as the same text, with all numbers.
 TEST(MachineFile, WritesWhatItReads) {
   std::vector<std::string> texts = {good};
   for (const std::string &name : shippedMachines()) {

@@ -153,7 +153,7 @@ TEST(Predict, APipeline) {
   });
   EXPECT_DOUBLE_EQ(prediction.seconds, 19.5);
   EXPECT_EQ(prediction.simulatedRanks, 4);
-  // Of the two messages the first passes while its sender computes.
+  // The first of the two messages passes while its sender computes.
   expectTimes(prediction, {{12, 3, 2.5, 5}, {8, 3, 2.5, 9}, {10, 1, 1, 8.5}, {8, 1, 1, 10.5}});
   EXPECT_DOUBLE_EQ(prediction.ranks[0].hidden(), 0.5);
   EXPECT_DOUBLE_EQ(prediction.bubble, 33 / (4 * 19.5));
@@ -181,7 +181,7 @@ TEST(Predict, RanksOfAGroupWaitForTheLast) {
   EXPECT_DOUBLE_EQ(unlike.seconds, 8);
   EXPECT_EQ(unlike.simulatedRanks, 2);
   expectTimes(unlike, {{5, 4, 3, 0}, {7, 4, 1, 0}});
-  // Where rank 1 has A at 9 only, rank 0 is done at 5 and waits for it until then: r0 9..12, r1 12..13.
+  // If rank 1 has A at 9 only, rank 0 is done at 5 and waits for it until then: r0 9..12, r1 12..13.
   Prediction late = predicted(unlikeRows(9), gpus(), byRows());
   EXPECT_DOUBLE_EQ(late.seconds, 13);
   expectTimes(late, {{5, 4, 4, 4}, {12, 4, 1, 0}});
