@@ -175,11 +175,17 @@ Status Search::load() {
 /// Profiles at a time, and compilations: as many for any number of threads.
 constexpr size_t together = 4;
 /// A profile is a few small compilations; after so many the bound says what is left open.
-static size_t mostProfiles(int64_t devices) { return size_t(8 + 4 * llvm::Log2_64_Ceil(uint64_t(devices))); }
+static size_t mostProfiles(int64_t devices) { return std::min<size_t>(32, 8 + 4 * llvm::Log2_64_Ceil(uint64_t(devices))); }
 
-/// Compilations whose order the simulation decides: more of a small program.
-static size_t compilations(const Work &work) { return size_t(std::clamp<int64_t>(20000 / std::max<int64_t>(1, work.ops), int64_t(together), 64)); }
+/// Compilations whose order the simulation decides: more of a small program, and as few as there are of one that takes many seconds.
+static size_t compilations(const Work &work) {
+  const int64_t ops = std::max<int64_t>(1, work.ops);
+  return ops >= 5000 ? together / 2 : size_t(std::clamp<int64_t>(20000 / ops, int64_t(together), 64));
+}
+/// After so many times as many that all fail, nothing fits.
+constexpr size_t mostVain = 16;
 static bool isSmall(const Work &work) { return compilations(work) > together; }
+static bool isLarge(const Work &work) { return compilations(work) < together; }
 
 /// Recomputation saves memory alone, so a candidate that fits without needs no profile with it. In a small program the simulation decides.
 bool Search::isDominated(const Row &row) const {
@@ -189,10 +195,11 @@ bool Search::isDominated(const Row &row) const {
   return &keepsAll != &row && keepsAll.estimate && mayFit(keepsAll) && !isSmall(table->work);
 }
 
-/// The candidates with the smallest guesses get profiles, until no other may be among the best that are compiled.
+/// The candidates with the smallest bounds get profiles, of very many those with the smallest guesses, until no other may be among the best that are compiled.
 void Search::profileBest() {
   const size_t wanted = question.effort * compilations(table->work);
   const bool spreads = isSmall(table->work); // latencies decide, and bounds do not see them
+  const bool areMany = !table->closed.empty();
   constexpr double again = 0.02; // of the guess, for each candidate of the same degrees that has a profile: others are looked at, too
   const size_t most = question.effort * mostProfiles(space.devices) * (spreads ? 4 : 1);
   for (size_t made = 0; table->estimates() && made < most;) {
@@ -206,7 +213,7 @@ void Search::profileBest() {
     const SmallVector<Row *> fastest = table->first(1, isOpen, bySeconds);
     const SmallVector<Row *> open = table->first(together, isOpen, [&](const Row &row) {
       const double times = double(known[degreesOf(row)]);
-      return std::pair(spreads ? times : row.guess * (1 + again * times), row.seconds());
+      return std::pair(spreads ? times : areMany ? row.guess * (1 + again * times) : 0, row.seconds());
     });
     const SmallVector<Row *> best = table->first(wanted, [&](const Row &row) { return row.estimate && mayFit(row) && !isDominated(row); }, bySeconds);
     if (open.empty() || (best.size() == wanted && best.back()->seconds() <= fastest.front()->seconds()))
@@ -219,12 +226,18 @@ void Search::profileBest() {
 void Search::compileBest() {
   const size_t most = question.effort * (table->estimates() ? 1 : 4) * compilations(table->work);
   double found = std::numeric_limits<double>::infinity();
-  for (size_t made = 0; made < most || found == std::numeric_limits<double>::infinity();) {
-    const SmallVector<Row *> next =
-        table->first(together, [&](const Row &row) { return !row.tried && mayFit(row) && !isDominated(row) && row.bound.seconds < found && (row.estimate || !table->estimates()); }, [](const Row &row) { return std::pair(!row.estimate, row.seconds()); });
+  auto isOpen = [&](const Row &row) {
+    return !row.tried && mayFit(row) && !isDominated(row) && row.bound.seconds < found && (row.estimate || !table->estimates());
+  };
+  // --recompute=auto takes several compilations, so in a large program it waits until nothing else fits.
+  auto waits = [&](const Row &row) { return isLarge(table->work) && row.candidate.recompute == "auto"; };
+  size_t tried = 0;
+  for (size_t made = 0; made < most || (found == std::numeric_limits<double>::infinity() && tried < mostVain * most);) {
+    const SmallVector<Row *> next = table->first(std::min(together, compilations(table->work)), isOpen, [&](const Row &row) { return std::tuple(waits(row), !row.estimate, row.seconds()); });
     if (next.empty())
       break;
     table->compile(next);
+    tried += next.size();
     for (const Row *row : next) {
       made += row->trial.has_value();
       if (row->trial && row->trial->fits.ok())
@@ -315,16 +328,18 @@ Answer Search::answer() {
 /// A gain that is worth a sentence: a share of the step.
 constexpr double worthwhile = 0.01;
 
-/// With more memory another candidate would be faster: the one that needs the least more. It is compiled without a limit.
+/// With more memory another candidate would be faster: the one that needs the least more. It is compiled without a limit; a large program's is an estimate.
 void Search::relaxMemory(Answer &answer) {
   if (space.options.memory == 0)
     return;
   const double most = answer.winner().seconds * (1 - worthwhile);
-  auto isBeyond = [&](const Row &row) { return !mayFit(row) && row.seconds() < most && row.candidate.recompute != "auto"; };
+  auto isBeyond = [&](const Row &row) { return !row.isFamily && !mayFit(row) && row.seconds() < most && row.candidate.recompute != "auto"; };
   auto byMemory = [](const Row &row) { return std::pair(row.memory(), row.seconds()); };
   table->profile(table->estimates() ? table->first(together, [&](const Row &row) { return isBeyond(row) && !row.profiled; }, byMemory) : SmallVector<Row *>());
-  table->compile(table->first(together / 2, [&](const Row &row) { return isBeyond(row) && !row.tried && (row.estimate || !table->estimates()); }, byMemory), /*withoutLimit=*/true);
-  const SmallVector<Row *> least = table->first(1, [&](const Row &row) { return isBeyond(row) && row.trial; }, byMemory);
+  const bool compiles = !isLarge(table->work) || !table->estimates();
+  if (compiles)
+    table->compile(table->first(together / 2, [&](const Row &row) { return isBeyond(row) && !row.tried && (row.estimate || !table->estimates()); }, byMemory), /*withoutLimit=*/true);
+  const SmallVector<Row *> least = table->first(1, [&](const Row &row) { return isBeyond(row) && (row.trial || (!compiles && row.estimate)); }, byMemory);
   if (!least.empty())
     answer.memoryBinds = MemoryBinds{rankedOf(*least.front()), least.front()->memory() - space.options.memory};
 }

@@ -46,7 +46,7 @@ std::string reportText(const Answer &answer) {
                      percentText(std::max(0.0, 1 - answer.leastSeconds / winner.seconds)) + "; at the peak of the machine no plan less than " + secondsText(answer.atPeak) + "\n";
   if (answer.memoryBinds) {
     const Ranked &faster = answer.memoryBinds->faster;
-    text += "memory of stage " + std::to_string(faster.fullestStage) + " binds: " + byteSizeText(answer.memoryBinds->more) + " more a rank saves " +
+    text += "memory" + (faster.isEstimate ? "" : " of stage " + std::to_string(faster.fullestStage)) + " binds: " + (faster.isEstimate ? "about " : "") + byteSizeText(answer.memoryBinds->more) + " more a rank saves " +
             percentText(1 - faster.seconds / winner.seconds) + ", with " + faster.candidate.flags() + "\n";
   } else {
     text += winner.binds() + " binds" + (answer.memory ? ", not the memory: nothing that was compiled is faster with more of it\n" : "\n");
