@@ -48,6 +48,8 @@ public:
   void addCandidates();
   /// Whether estimates are possible: the program repeats blocks.
   bool estimates() const { return profiler.repeats(); }
+  /// A plan takes many seconds to compile, and its estimate is close.
+  bool isLarge() const { return estimates() && work.ops >= 5000; }
   /// Finds the profiles that the rows lack and estimates all rows that share them. Returns how many were made.
   size_t profile(ArrayRef<Row *> batch);
   /// With the memory that the options allow, or without a limit.

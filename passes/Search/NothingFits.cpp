@@ -9,11 +9,13 @@ namespace hpc::search {
 
 constexpr size_t near = 3, tries = 8;
 
-/// Those with the least memory, compiled without a limit, the smallest first.
+/// Those with the least memory, the smallest first: compiled without a limit, or of a large program estimated.
 static SmallVector<Row *> smallest(CandidateTable &table) {
   auto byMemory = [](const Row &row) { return std::pair(row.memory(), row.seconds()); };
   for (int round = 0; table.estimates() && round < 3; ++round)
     table.profile(table.first(tries, [](const Row &row) { return !row.profiled && row.candidate.recompute != "auto"; }, byMemory));
+  if (table.isLarge())
+    return table.first(near, [](const Row &row) { return row.estimate.has_value(); }, byMemory);
   table.compile(table.first(tries, [&](const Row &row) { return (row.estimate || !table.estimates()) && row.candidate.recompute != "auto"; }, byMemory), /*withoutLimit=*/true);
   return table.first(near, [](const Row &row) { return row.trial.has_value(); }, byMemory);
 }
@@ -25,7 +27,7 @@ static std::optional<std::pair<int64_t, Row>> moreDevices(CandidateTable &table)
     table.space.devices = devices;
     table.addCandidates();
     for (Row *row : smallest(table))
-      if (row->trial->peak() <= limit)
+      if (row->memory() <= limit)
         return *row;
     return std::nullopt;
   };
@@ -40,15 +42,16 @@ static std::optional<std::pair<int64_t, Row>> moreDevices(CandidateTable &table)
   return std::nullopt;
 }
 
-static std::string planText(const Row &row) { return row.candidate.flags() + " (" + byteSizeText(row.trial->peak()) + ")"; }
+static std::string planText(const Row &row) { return row.candidate.flags() + (row.trial ? " (" : " (about ") + byteSizeText(row.memory()) + ")"; }
 
 Status whatWouldFit(CandidateTable &table) {
   const SmallVector<Row *> rows = smallest(table);
   if (rows.empty())
     return Status::error(ErrorKind::Capacity, "--auto --devices=" + std::to_string(table.space.devices) + ": no plan for as many ranks compiles; give fewer devices, or a larger batch");
-  const int64_t devices = table.space.devices, least = rows.front()->trial->peak();
-  std::string text = "no plan for " + countText(devices, "rank") + " fits " + byteSizeText(table.space.options.memory) + " a rank; the smallest takes " + byteSizeText(least) +
-                     ": --memory=" + std::to_string(least) + " would do; the nearest are";
+  const bool isEstimate = !rows.front()->trial;
+  const int64_t devices = table.space.devices, least = rows.front()->memory(), enough = least + (isEstimate ? least / 32 : 0); // an estimate may err by a little
+  std::string text = "no plan for " + countText(devices, "rank") + " fits " + byteSizeText(table.space.options.memory) + " a rank; the smallest takes " + (isEstimate ? "about " : "") +
+                     byteSizeText(least) + ": --memory=" + std::to_string(enough) + " would do; the nearest are";
   for (auto [number, row] : llvm::enumerate(rows))
     text += (number ? "; " : " ") + planText(*row);
   if (std::optional<std::pair<int64_t, Row>> more = moreDevices(table))

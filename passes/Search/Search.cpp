@@ -178,31 +178,31 @@ constexpr size_t together = 4;
 static size_t mostProfiles(int64_t devices) { return std::min<size_t>(32, 8 + 4 * llvm::Log2_64_Ceil(uint64_t(devices))); }
 
 /// Compilations whose order the simulation decides: more of a small program, and as few as there are of one that takes many seconds.
-static size_t compilations(const Work &work) {
-  const int64_t ops = std::max<int64_t>(1, work.ops);
-  return ops >= 5000 ? together / 2 : size_t(std::clamp<int64_t>(20000 / ops, int64_t(together), 64));
+static size_t compilations(const CandidateTable &table) {
+  return table.isLarge() ? together / 2 : size_t(std::clamp<int64_t>(20000 / std::max<int64_t>(1, table.work.ops), int64_t(together), 64));
 }
+static bool isSmall(const CandidateTable &table) { return compilations(table) > together; }
 /// After so many times as many that all fail, nothing fits.
 constexpr size_t mostVain = 16;
-static bool isSmall(const Work &work) { return compilations(work) > together; }
-static bool isLarge(const Work &work) { return compilations(work) < together; }
 
 /// Recomputation saves memory alone, so a candidate that fits without needs no profile with it. In a small program the simulation decides.
 bool Search::isDominated(const Row &row) const {
   if (row.isFamily)
     return false;
   const Row &keepsAll = table->rows[row.keepsAll];
-  return &keepsAll != &row && keepsAll.estimate && mayFit(keepsAll) && !isSmall(table->work);
+  return &keepsAll != &row && keepsAll.estimate && mayFit(keepsAll) && !isSmall(*table);
 }
 
 /// The candidates with the smallest bounds get profiles, of very many those with the smallest guesses, until no other may be among the best that are compiled.
 void Search::profileBest() {
-  const size_t wanted = question.effort * compilations(table->work);
-  const bool spreads = isSmall(table->work); // latencies decide, and bounds do not see them
+  const size_t wanted = question.effort * compilations(*table);
+  const bool spreads = isSmall(*table); // latencies decide, and bounds do not see them
   const bool areMany = !table->closed.empty();
-  constexpr double again = 0.02; // of the guess, for each candidate of the same degrees that has a profile: others are looked at, too
   const size_t most = question.effort * mostProfiles(space.devices) * (spreads ? 4 : 1);
-  for (size_t made = 0; table->estimates() && made < most;) {
+  bool fits = false;
+  for (size_t made = 0; table->estimates() && made < (fits ? most : mostVain / 4 * most);) {
+    // Of the guess, for each candidate of the same degrees that has a profile: others are looked at, too, and soon where none fits so far.
+    const double again = fits ? 0.02 : 2;
     auto bySeconds = [](const Row &row) { return row.seconds(); };
     std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, size_t> known; // by degrees
     auto degreesOf = [](const Row &row) { return std::tuple(row.candidate.dp, row.candidate.cp, row.candidate.tp, row.candidate.pp); };
@@ -219,21 +219,22 @@ void Search::profileBest() {
     if (open.empty() || (best.size() == wanted && best.back()->seconds() <= fastest.front()->seconds()))
       break;
     made += table->profile(open);
+    fits = !table->first(1, [&](const Row &row) { return row.estimate && mayFit(row); }, bySeconds).empty();
   }
 }
 
 /// The best by estimate, or by bound where nothing is estimated, as long as a candidate's bound is below what was found.
 void Search::compileBest() {
-  const size_t most = question.effort * (table->estimates() ? 1 : 4) * compilations(table->work);
+  const size_t most = question.effort * (table->estimates() ? 1 : 4) * compilations(*table);
   double found = std::numeric_limits<double>::infinity();
   auto isOpen = [&](const Row &row) {
     return !row.tried && mayFit(row) && !isDominated(row) && row.bound.seconds < found && (row.estimate || !table->estimates());
   };
   // --recompute=auto takes several compilations, so in a large program it waits until nothing else fits.
-  auto waits = [&](const Row &row) { return isLarge(table->work) && row.candidate.recompute == "auto"; };
+  auto waits = [&](const Row &row) { return table->isLarge() && row.candidate.recompute == "auto"; };
   size_t tried = 0;
   for (size_t made = 0; made < most || (found == std::numeric_limits<double>::infinity() && tried < mostVain * most);) {
-    const SmallVector<Row *> next = table->first(std::min(together, compilations(table->work)), isOpen, [&](const Row &row) { return std::tuple(waits(row), !row.estimate, row.seconds()); });
+    const SmallVector<Row *> next = table->first(std::min(together, compilations(*table)), isOpen, [&](const Row &row) { return std::tuple(waits(row), !row.estimate, row.seconds()); });
     if (next.empty())
       break;
     table->compile(next);
@@ -336,7 +337,7 @@ void Search::relaxMemory(Answer &answer) {
   auto isBeyond = [&](const Row &row) { return !row.isFamily && !mayFit(row) && row.seconds() < most && row.candidate.recompute != "auto"; };
   auto byMemory = [](const Row &row) { return std::pair(row.memory(), row.seconds()); };
   table->profile(table->estimates() ? table->first(together, [&](const Row &row) { return isBeyond(row) && !row.profiled; }, byMemory) : SmallVector<Row *>());
-  const bool compiles = !isLarge(table->work) || !table->estimates();
+  const bool compiles = !table->isLarge();
   if (compiles)
     table->compile(table->first(together / 2, [&](const Row &row) { return isBeyond(row) && !row.tried && (row.estimate || !table->estimates()); }, byMemory), /*withoutLimit=*/true);
   const SmallVector<Row *> least = table->first(1, [&](const Row &row) { return isBeyond(row) && (row.trial || (!compiles && row.estimate)); }, byMemory);

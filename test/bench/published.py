@@ -27,7 +27,7 @@ NUMBERS = ("gpus", "tp", "pp", "chunks", "dp", "cp", "sequences", "micro", "leng
 WITH_SCORES = ("M20", "M21", "K22", "BS", "NL")
 # NVIDIA's recipes for the H100, which overlap tensor- and data-parallel communication with products.
 OVERLAPPED = ("DX", "NM", "ML", "MC", "MB")
-# What does not divide into equal stages.
+# Models whose layers do not divide into equal stages.
 SPLITS = {"bs-182B": ",".join(["7"] * 11 + ["1"])}
 # The network of a node in bytes a second of a rank, where it is not that of the shipped machine.
 NETWORKS = {"BS": 4 * 12.5e9 / 8, "FM-A": 50e9 / 8, "FM-H": 100e9 / 8}
