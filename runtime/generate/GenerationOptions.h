@@ -43,7 +43,7 @@ struct GenerationOptions {
   uint64_t seed = 0;
 
   // of beam search
-  int64_t beams = 4;
+  int64_t beams = 4; ///< at least 2
   double lengthPenalty = 1; ///< score = sum of log probabilities / (new tokens)^penalty; above 0 favours long sequences
   EarlyStopping earlyStopping = EarlyStopping::No;
 
