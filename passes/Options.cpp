@@ -25,6 +25,8 @@ static void forEachField(Opts &options, Number number, Text text, Real real, Swi
   number("pp_chunks", options.ppChunks, 1);
   text("pp_schedule", options.ppSchedule);
   text("loss", options.loss);
+  number("max_length", options.maxLength, 0);
+  number("step_rows", options.stepRows, 1);
   text("freeze", options.freeze);
   text("optimizer", options.optimizer);
   text("decay", options.decay);

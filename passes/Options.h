@@ -39,6 +39,11 @@ struct Options {
   /// nothing, a plan for inference.
   std::string loss;
   bool trains() const { return !loss.empty(); }
+  /// Positions that a sequence of a plan for generation has at most; 0 = no generation. The sequence of the inputs has this size.
+  int64_t maxLength = 0;
+  /// Positions that one step computes, of which maxLength is a multiple: a chunk of the prompt, or 1 in decoding.
+  int64_t stepRows = 1;
+  bool generates() const { return maxLength > 0; }
   /// Parameters that are not trained: patterns of names (compiler/Sidecar/Sidecar.h, matchesName) with commas between.
   std::string freeze;
   /// How they are trained: the options of hpc-clip-gradients and hpc-append-optimizer (passes/Train/Passes.td).

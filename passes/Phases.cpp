@@ -7,6 +7,7 @@
 #include "compiler/Dialect/Pipe/Pipe.h"
 #include "compiler/HpcDialect.h"
 #include "passes/Annotate/Passes.h"
+#include "passes/Generate/Passes.h"
 #include "passes/Kernels/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Precision/Passes.h"
@@ -97,6 +98,11 @@ static void buildPartition(OpPassManager &passes, const Options &options) {
   }
 }
 
+/// A graph of whole sequences becomes one step of generation. After precision, which rounds keys and values before they are held.
+static void buildGenerate(OpPassManager &passes, const Options &) {
+  passes.addPass(createVerifyGenerated());
+}
+
 /// One program becomes stages.
 static void buildStage(OpPassManager &passes, const Options &options) {
   passes.addPass(createSplitStages({options.stages(), options.ppChunks, options.ppSplit, options.ppSchedule,
@@ -135,11 +141,12 @@ static void buildKernels(OpPassManager &passes, const Options &options) {
 }
 
 static bool trains(const Options &options) { return options.trains(); }
+static bool generates(const Options &options) { return options.generates(); }
 static bool changesTypes(const Options &options) { return options.narrowsProducts() || options.quantizesWeights(); }
 
 ArrayRef<Phase> phases() {
   static const Phase all[] = {{"raise", buildRaise},         {"train", buildTrain, trains},
-                              {"precision", buildPrecision, changesTypes},
+                              {"precision", buildPrecision, changesTypes}, {"generate", buildGenerate, generates},
                               {"annotate", buildAnnotate},   {"propagate", buildPropagate},
                               {"partition", buildPartition}, {"stage", buildStage},
                               {"recompute", buildRecompute, trains}, {"kernels", buildKernels}};
@@ -224,6 +231,7 @@ void registerPasses() {
   registerRaisePasses();
   registerTrainPasses();
   registerPrecisionPasses();
+  registerGeneratePasses();
   registerAnnotatePasses();
   registerPropagatePasses();
   registerPartitionPasses();

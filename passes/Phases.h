@@ -16,7 +16,7 @@ struct Phase {
   bool isPartOf(const Options &options) const { return !isWanted || isWanted(options); }
 };
 
-/// raise, train, precision, annotate, propagate, partition, stage, recompute, kernels. (import comes before them, lower and place after: they are
+/// raise, train, precision, generate, annotate, propagate, partition, stage, recompute, kernels. (import comes before them, lower and place after: they are
 /// not passes.)
 ArrayRef<Phase> phases();
 

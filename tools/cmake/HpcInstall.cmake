@@ -1,6 +1,6 @@
 # cmake --install: the tools, and compilation and running as a library: find_package(hpc), target_link_libraries(... hpc::driver).
 set(hpc_targets hpc_mlir hpc_compiler hpc_passes hpc_driver hpc_phases hpc_providers hpc_pch hpc_base hpc_plan hpc_cost hpc_core hpc_host hpc_sharding hpc_sidecar_file hpc_onnx_reader
-  hpc_interfaces hpc_dist hpc_nn hpc_pipe hpc_interpreter hpc_import hpc_sidecar hpc_raise hpc_train hpc_precision hpc_annotate hpc_propagate hpc_partition hpc_stage
+  hpc_interfaces hpc_dist hpc_nn hpc_pipe hpc_interpreter hpc_import hpc_sidecar hpc_raise hpc_train hpc_precision hpc_generate_step hpc_annotate hpc_propagate hpc_partition hpc_stage
   hpc_recompute hpc_kernels hpc_lower hpc_schedule hpc_place hpc_search)
 foreach(target ${hpc_targets})
   set_property(TARGET ${target} PROPERTY INTERFACE_INCLUDE_DIRECTORIES
