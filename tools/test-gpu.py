@@ -198,7 +198,7 @@ class Cases:
 
 
 def ranks_of(plan):
-    return math.prod(int(size) for size in re.findall(r"-(?:tp|pp|dp)(\d+)", plan.stem))
+    return math.prod(int(size) for size in re.findall(r"-(?:tp|pp|dp|cp)(\d+)", plan.stem))
 
 
 def gpu_name():
@@ -207,6 +207,18 @@ def gpu_name():
         return done.stdout.strip().splitlines()[0] if done.returncode == 0 else "unknown"
     except (OSError, subprocess.TimeoutExpired, IndexError):
         return "unknown"
+
+
+def calibrate(cases):
+    """The machine file that hpc-calibrate makes of the card: its figures."""
+    if IS_STAND_IN:
+        return cases.skip("hpc-calibrate", "a stand-in's times say nothing")
+    machine = cases.folder / "machine.json"
+    errors = call([([str(pathlib.Path(cases.hpc_run).with_name("hpc-calibrate")), "--target=cuda", "--quick", f"--output={machine}"], {})])
+    if errors:
+        return cases.add("hpc-calibrate", False, errors[0], error=errors[0])
+    found = json.loads(machine.read_text())
+    cases.add("hpc-calibrate", True, json.dumps(found), machine=found)
 
 
 def measure(cases, plans, report):
@@ -254,6 +266,7 @@ def main():
         for plan in found:
             if plan.stem == SANITIZED:
                 cases.sanitized(plan)
+        calibrate(cases)
         measure(cases, plans / "speed", report)
     passed = sum(result.get("passed", False) for result in cases.results)
     failed = sum(not result.get("passed", True) for result in cases.results)

@@ -62,16 +62,17 @@ compile_speed() { # folder
 
 # Training steps of the small models, forward, backward and update: a pipeline, copies of the data, states and parameters cut over them, fp16 with its
 # scaled loss, dropout, whose masks are the same everywhere.
-compile_training() { # folder, cases "MODEL FILE DATA DTYPE tp pp dp zero" ...
-  local folder model file data dtype tp pp dp zero item from
+compile_training() { # folder, cases "MODEL FILE DATA DTYPE tp pp dp zero [NAME FLAGS]" ...
+  local folder model file data dtype tp pp dp zero name flags item from
   for item in "${@:2}"; do
-    read -r model file data dtype tp pp dp zero <<<"$item"
+    read -r model file data dtype tp pp dp zero name flags <<<"$item"
     from="$here/models/$model" && [ -e "$from/$file" ] || from="$shared/$model"
     [ -e "$from/$file" ] || { echo "test-gpu.sh: there is no $from/$file, so no plan of it"; continue; }
     folder="$1/$model$([ "$data" = inputs_1.npz ] || echo -dropout)" && mkdir -p "$folder" && cp "$from/$file"* "$folder/" && cp "$from/$data" "$folder/inputs.npz" || return 1
+    # shellcheck disable=SC2086 # several flags, or none
     "$build/bin/hpc-opt" "$folder/$file" --train --optimizer=adamw --target=host,cuda --dtype="$dtype" --tp="$tp" --pp="$pp" --dp="$dp" --zero="$zero" --schedule=1f1b \
-      --micro-batches=2 --dim batch_size=4 --dim sequence_length="$([ "$data" = inputs_1.npz ] && echo 33 || echo 32)" \
-      -o "$folder/${dtype/model/f32}-tp$tp-pp$pp-dp$dp-zero$zero.plan" || return 1
+      --micro-batches=2 --dim batch_size=4 --dim sequence_length="$([ "$data" = inputs_1.npz ] && echo 33 || echo 32)" $flags \
+      -o "$folder/${dtype/model/f32}-tp$tp-pp$pp-dp$dp-zero$zero${name:+-$name}.plan" || return 1
   done
 }
 
@@ -85,12 +86,16 @@ compile() { # folder
   fi
   compile_gpt2 "$1/models" gpt2-tiny "1 1" "2 1" "4 1" "1 2" "2 2" "4 2" "1 4" "2 4" "4 4" || return 1
   compile_gpt2 "$1/models" gpt2-odd "1 1" "3 1" "2 2" "1 1 fp16" "2 2 fp16" "4 1 model 2d --tp-layout=2d:2x2" "4 1 bf16 2d --tp-layout=2d:2x2" \
-    "1 1 model deterministic --deterministic" "2 2 model deterministic --deterministic" || return 1
+    "1 1 model deterministic --deterministic" "2 2 model deterministic --deterministic" "4 1 model panels --tp-layout=2d:2x2 --panels" \
+    "8 1 model 25d --tp-layout=2.5d:2x2x2" "8 1 model 3d --tp-layout=3d:2x2x2" "3 1 model sp --sp" "1 1 model gather-cp2 --cp=2" \
+    "1 1 bf16 ring-cp2 --cp=2 --cp-mode=ring" "1 1 model ring-cp3 --cp=3 --cp-mode=ring" "2 1 model ulysses-cp2 --cp=2 --cp-mode=ulysses" || return 1
   compile_model "$1/models" decoder model.onnx inputs_0.npz "--dim batch=2 --dim time=9" "1 1" "2 2" "4 1 model 2d --tp-layout=2d:2x2" || return 1
   compile_model "$1/models" resnet "${image[@]}" "1 1" "2 2" && compile_model "$1/models" vit "${image[@]}" "1 1" "2 2" || return 1
   compile_model "$1/models" mlp dynamo-op18.onnx inputs_0.npz "--dim batch=6" "1 1" "2 2" "4 1 model 2d --tp-layout=2d:2x2" || return 1
   compile_training "$1/training" "$tiny model 1 1 1 0" "$tiny bf16 1 1 1 0" "$tiny model 2 2 2 0" "$tiny bf16 2 2 2 0" "$odd model 2 2 2 1" "$odd bf16 2 2 2 1" \
-    "$odd model 2 1 2 3" "$odd bf16 2 1 2 3" "$tiny fp16 2 2 1 0" "$odd fp16 1 1 1 0" "$dropout model 1 1 1 0" "$dropout bf16 2 2 1 0" "$dropout model 2 1 2 3" || return 1
+    "$odd model 2 1 2 3" "$odd bf16 2 1 2 3" "$tiny fp16 2 2 1 0" "$odd fp16 1 1 1 0" "$dropout model 1 1 1 0" "$dropout bf16 2 2 1 0" "$dropout model 2 1 2 3" \
+    "$odd model 4 1 1 0 2d --tp-layout=2d:2x2" "$odd model 2 1 1 0 sp --sp" "$odd model 1 1 1 0 gather-cp2 --cp=2" "$odd bf16 1 1 1 0 ring-cp2 --cp=2 --cp-mode=ring" \
+    "$odd model 1 1 1 0 ulysses-cp2 --cp=2 --cp-mode=ulysses" || return 1
   if [ -d "$shared" ]; then
     compile_speed "$1/speed"
   else
@@ -100,10 +105,10 @@ compile() { # folder
 
 if [ -n "$pack" ]; then
   mkdir -p "$pack/bin" "$pack/lib" "$pack/tools" || exit 1
-  cp "$build"/bin/{hpc-run,libhpc_cuda.so} "$pack/bin/" && cp "$here"/tools/test-gpu*.{sh,py} "$pack/tools/" && compile "$pack/plans" ||
+  cp "$build"/bin/{hpc-run,hpc-calibrate,libhpc_cuda.so} "$pack/bin/" && cp "$here"/tools/test-gpu*.{sh,py} "$pack/tools/" && compile "$pack/plans" ||
     { echo "test-gpu.sh: packing failed; the reason stands above" >&2; exit 1; }
-  # All but the C library, which belongs to the machine; hpc-run looks for them in ../lib, and nothing else there sees them.
-  ldd "$pack/bin/hpc-run" | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|ld-linux.*)\.so/ { print $3 }' | xargs -r cp -Lt "$pack/lib/"
+  # All but the C library, which belongs to the machine; programs look for them in ../lib, and nothing else there sees them.
+  ldd "$pack"/bin/hpc-{run,calibrate} | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|ld-linux.*)\.so/ { print $3 }' | sort -u | xargs -r cp -Lt "$pack/lib/"
   echo "test-gpu.sh: $pack is packed ($(du -sh "$pack" | cut -f1)); on the machine with the GPU: $pack/tools/test-gpu.sh $pack"
   exit 0
 fi

@@ -50,12 +50,14 @@ std::vector<int64_t> leastExtents(bool isBrief) {
   return isBrief ? std::vector<int64_t>{1, 64} : std::vector<int64_t>{1, 4, 8, 16, 32, 64, 128, 256, 512};
 }
 
-/// A plan whose only program holds the collectives that are measured; nothing of it runs.
+/// A plan whose first program holds the collectives that are measured, and the second a product, so that the backend opens the library of products; nothing of it runs.
 plan::Plan planOf(const MeasuredRanks &ranks) {
   plan::Plan plan;
   plan.axes = {{"process", ranks.processes}, {"rank", ranks.ranksOfEach}};
   plan::Stage &stage = plan.stages.emplace_back();
-  plan::Program &program = stage.programs.emplace_back();
+  stage.programs.resize(2);
+  stage.programs[1].instructions.push_back({plan::Gemm(), "calibration"});
+  plan::Program &program = stage.programs[0];
   for (const plan::Axis &axis : plan.axes)
     for (const Message &message : messages) {
       if (axis.size == 1)
