@@ -7,6 +7,7 @@ The options of a case have the names of hpc-generate's flags; `answers` has a li
 only if float32 with a cache and float64 without one give the same ids, so that rounding decides nowhere; `gap` is the least distance of
 the two largest logits of a greedy choice, and scores are those of float64.
 """
+import functools
 import json
 import os
 import sys
@@ -16,12 +17,26 @@ import torch
 import transformers
 from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel
 
-# layers, width, heads, vocabulary, positions, inner width; lengths of prompts; new tokens
+# layers, width, heads, vocabulary, positions, inner width; lengths of prompts; new tokens; cases
 MODELS = {
-    "gpt2-tiny": ((4, 32, 4, 257, 64, None), (3, 5, 9, 16), 48),
-    "gpt2-odd": ((3, 40, 5, 503, 48, 72), (2, 7, 8, 13), 35),
-    "gpt2-124m": ((12, 768, 12, 50257, 1024, None), (4, 11, 24), 200),
+    "gpt2-tiny": ((4, 32, 4, 257, 64, None), (3, 5, 9, 16), 48, range(6)),
+    "gpt2-odd": ((3, 40, 5, 503, 48, 72), (2, 7, 8, 13), 35, range(6)),
+    "gpt2-124m": ((12, 768, 12, 50257, 1024, None), (4, 11, 24), 200, (0, 6)),
 }
+
+
+def cases(new):
+    """Options. End tokens are those, so many of them, that the most likely answers hold at some place: (place, count)."""
+    beam = {"strategy": "beam", "beams": 4, "max-new-tokens": new}
+    return [
+        {"strategy": "greedy", "max-new-tokens": new},
+        {"strategy": "greedy", "max-new-tokens": new, "repetition-penalty": 1.3, "min-length": 20, "end-tokens": (new // 2, 2)},
+        {**beam, "num-return-sequences": 4},
+        {**beam, "length-penalty": 0.5, "end-tokens": (9, 4), "num-return-sequences": 2},
+        {**beam, "length-penalty": 2.0, "early-stopping": "yes", "end-tokens": (4, 1), "num-return-sequences": 3},
+        {**beam, "beams": 3, "early-stopping": "never", "end-tokens": (new // 2, 2), "repetition-penalty": 1.2},
+        {**beam, "max-new-tokens": 30, "end-tokens": (9, 4), "num-return-sequences": 4},
+    ]
 
 
 def model_of(folder, name):
@@ -56,28 +71,17 @@ def answers(model, prompt, options, cache):
     return found, (top[:, 0] - top[:, 1]).min().item()
 
 
-def cases(model, prompts, new):
-    """Options. End tokens are those that the most likely answers hold at some place."""
-    def ends(place, **options):
-        found = [answers(model, prompt, {"max-new-tokens": new, **options}, True)[0][0]["ids"][place] for prompt in prompts]
-        return sorted(set(found))
-    beams = {"strategy": "beam", "beams": 4, "max-new-tokens": new}
-    yield {"strategy": "greedy", "max-new-tokens": new}
-    penalty = {"repetition-penalty": 1.3}
-    yield {"strategy": "greedy", "max-new-tokens": new, **penalty, "min-length": 20, "end-tokens": ends(new // 2, **penalty)[:2]}
-    yield {**beams, "num-return-sequences": 4}
-    yield {**beams, "length-penalty": 0.5, "end-tokens": ends(9), "num-return-sequences": 2}
-    yield {**beams, "length-penalty": 2.0, "early-stopping": "yes", "end-tokens": ends(4)[:1], "num-return-sequences": 3}
-    yield {**beams, "beams": 3, "early-stopping": "never", "end-tokens": ends(new // 2)[:2], "repetition-penalty": 1.2}
-
-
 def make(folder, name):
-    (_, _, _, vocabulary, _, _), lengths, new = MODELS[name]
+    (_, _, _, vocabulary, _, _), lengths, new, chosen = MODELS[name]
     model = model_of(folder, name)
     draw = numpy.random.default_rng(5)
     prompts = [draw.integers(0, vocabulary, length).tolist() for length in lengths]
+    likely = functools.cache(lambda penalty: [answers(model, prompt, {"max-new-tokens": new, "repetition-penalty": penalty}, True)[0][0]["ids"] for prompt in prompts])
     made = []
-    for options in cases(model, prompts, new):
+    for options in [cases(new)[number] for number in chosen]:
+        if "end-tokens" in options:
+            place, count = options["end-tokens"]
+            options["end-tokens"] = sorted({ids[place] for ids in likely(options.get("repetition-penalty", 1.0))})[:count]
         single = [answers(model.float(), prompt, options, True) for prompt in prompts]
         exact = [answers(model.double(), prompt, options, name == "gpt2-124m") for prompt in prompts]
         model.float()
