@@ -149,7 +149,7 @@ void ExecProgramTest::runPhases(ModuleOp module, const Layout &layout,
                                 llvm::function_ref<bool(StringRef phase)> after) {
   module->setAttr(dist::meshAttrName, dist::MeshAttr::get(context.get(), layout.mesh));
   for (const Phase &phase : phases()) {
-    if (phase.name == "raise" || phase.name == "train" || phase.name == "annotate")
+    if (phase.name == "raise" || phase.name == "train" || phase.name == "generate" || phase.name == "annotate")
       continue;
     PassManager passes(context.get());
     phase.build(passes, layout.options);

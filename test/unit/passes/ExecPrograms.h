@@ -40,7 +40,7 @@ struct ExecProgramTest : testing::TestWithParam<std::string> {
   static std::vector<Layout> layoutsOf(ModuleOp module);
   /// Per step one tensor for each argument that is no state.
   static std::vector<std::vector<Tensor>> drawInputs(ModuleOp module);
-  /// Sets the mesh and runs all phases but raise, train and annotate (the programs are seeded by hand) up to kernels. `after`
+  /// Sets the mesh and runs all phases but raise, train, generate and annotate (the programs are seeded by hand) up to kernels. `after`
   /// sees the program after each; false ends it.
   void runPhases(ModuleOp module, const Layout &layout, llvm::function_ref<bool(StringRef phase)> after);
 
