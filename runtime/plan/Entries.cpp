@@ -1,6 +1,7 @@
 // Numbers of ports and programs are those of the whole plan in an entry, and count from 0 in the plan that it is.
 #include "runtime/plan/Entries.h"
 
+#include "runtime/plan/Access.h"
 #include "runtime/plan/PlanFault.h"
 #include "runtime/plan/PlanNames.h"
 #include "runtime/plan/PlanStructure.h"
@@ -82,7 +83,43 @@ Status checkAllTaken(const std::vector<Port> &ports, const std::set<int32_t> &se
   return Status::success();
 }
 
+/// What lives for a step lies where that of other entries does.
+void emptyForeignBuffers(Stage &stage) {
+  std::vector<bool> isTouched(stage.buffers.size(), false);
+  for (Program &program : stage.programs)
+    for (Instruction &instruction : program.instructions)
+      for (const Ref *ref : placesOf(instruction.action))
+        if (ref->buffer >= 0 && size_t(ref->buffer) < isTouched.size())
+          isTouched[size_t(ref->buffer)] = true;
+  for (size_t i = 0; i < isTouched.size(); ++i)
+    if (Buffer &buffer = stage.buffers[i]; !isTouched[i] && buffer.lifetime != Lifetime::Session) {
+      buffer.box = {0};
+      buffer.bytes = buffer.slotStride = 0;
+      buffer.slots = 1;
+    }
+}
+
 } // namespace
+
+void renumberPorts(Instruction &instruction, const std::vector<int32_t> &inputs, const std::vector<int32_t> &outputs) {
+  auto renumber = [](const std::vector<int32_t> &numbers, int32_t &port) {
+    port = port >= 0 && size_t(port) < numbers.size() ? numbers[size_t(port)] : -1;
+  };
+  auto renumberTable = [&](ByCoord &table) {
+    if (table.varies())
+      renumber(inputs, table.input);
+  };
+  if (auto *load = std::get_if<LoadInput>(&instruction.action)) {
+    renumber(inputs, load->input);
+  } else if (auto *store = std::get_if<StoreOutput>(&instruction.action)) {
+    renumber(outputs, store->output);
+  } else if (auto *kernel = std::get_if<Kernel>(&instruction.action)) {
+    std::for_each(kernel->scalars.begin(), kernel->scalars.end(), renumberTable);
+  } else if (auto *copy = std::get_if<Copy>(&instruction.action)) {
+    renumberTable(copy->srcOffset);
+    renumberTable(copy->dstOffset);
+  }
+}
 
 Plan planOf(const Plan &plan, size_t number) {
   Plan own = plan;
@@ -104,25 +141,10 @@ Plan planOf(const Plan &plan, size_t number) {
     stage.schedule = entry.schedules[s];
     for (ScheduleStep &step : stage.schedule)
       step.program = programs[size_t(step.program)];
-    auto place = [](const std::vector<int32_t> &ports, int32_t &port) {
-      port = port >= 0 && size_t(port) < ports.size() ? ports[size_t(port)] : -1;
-    };
-    auto placeTable = [&](ByCoord &table) {
-      if (table.varies())
-        place(inputs, table.input);
-    };
     for (Program &program : stage.programs)
       for (Instruction &instruction : program.instructions)
-        if (auto *load = std::get_if<LoadInput>(&instruction.action)) {
-          place(inputs, load->input);
-        } else if (auto *store = std::get_if<StoreOutput>(&instruction.action)) {
-          place(outputs, store->output);
-        } else if (auto *kernel = std::get_if<Kernel>(&instruction.action)) {
-          std::for_each(kernel->scalars.begin(), kernel->scalars.end(), placeTable);
-        } else if (auto *copy = std::get_if<Copy>(&instruction.action)) {
-          placeTable(copy->srcOffset);
-          placeTable(copy->dstOffset);
-        }
+        renumberPorts(instruction, inputs, outputs);
+    emptyForeignBuffers(stage);
   }
   return own;
 }

@@ -11,8 +11,12 @@ namespace hpc::plan {
 inline const std::string trainEntry = "train", evaluateEntry = "evaluate";
 
 /// The plan that one entry is: its ports, micro-batches, programs and schedules, in the order in which the whole plan has them,
-/// with all buffers, weights and code. Entry 0 of a plan without entries is the plan. Needs checkEntries.
+/// with all buffers, weights and code. Buffers that only other entries touch have no bytes, but for those of the session. Entry 0 of a plan without entries is the plan. Needs checkEntries.
 Plan planOf(const Plan &plan, size_t entry);
+
+/// Gives the ports that an instruction loads, stores or varies with other numbers: those of the lists, by the numbers they have. -1
+/// where they have none.
+void renumberPorts(Instruction &instruction, const std::vector<int32_t> &inputs, const std::vector<int32_t> &outputs);
 
 /// The number of the entry of that name; "" is the first. Errors: Usage, with the names that there are.
 Expected<size_t> findEntry(const Plan &plan, const std::string &name);

@@ -233,38 +233,44 @@ Status checkModule(const CodeModule &module) {
   return Status::success();
 }
 
+/// By symbol: the targets whose modules define it.
+using Definitions = std::map<std::string, std::set<std::string>>;
+
 Status checkModules(const Plan &plan) {
+  Definitions seen;
   for (size_t i = 0; i < plan.modules.size(); ++i) {
     const CodeModule &module = plan.modules[i];
-    HPC_RETURN_IF_ERROR(checkModule(module).at("code module " + std::to_string(i) + " '" + module.target + "'"));
+    const std::string where = "code module " + std::to_string(i) + " '" + module.target + "'";
+    HPC_RETURN_IF_ERROR(checkModule(module).at(where));
+    for (const std::string &symbol : module.symbols)
+      if (!seen[symbol].insert(module.target).second)
+        return fault(where + ": defines '" + symbol + "', as another module of its target does");
   }
   return Status::success();
 }
 
-/// The functions that every module defines.
-std::set<std::string> commonSymbols(const Plan &plan) {
-  std::map<std::string, size_t> count;
+Definitions definitionsOf(const Plan &plan) {
+  Definitions definitions;
   for (const CodeModule &module : plan.modules)
     for (const std::string &symbol : module.symbols)
-      ++count[symbol];
-  std::set<std::string> common;
-  for (const auto &[symbol, modules] : count)
-    if (modules == plan.modules.size())
-      common.insert(symbol);
-  return common;
+      definitions[symbol].insert(module.target);
+  return definitions;
 }
 
-Status checkSymbol(const Plan &plan, const Instruction &instruction, const std::set<std::string> &symbols) {
+Status checkSymbol(const Plan &plan, const Instruction &instruction, const Definitions &definitions) {
   const Kernel *kernel = std::get_if<Kernel>(&instruction.action);
-  if (!kernel || symbols.count(kernel->symbol))
+  if (!kernel)
     return Status::success();
-  return fault("calls '" + kernel->symbol + "', which " +
-               (plan.modules.empty()
-                    ? std::string("no code defines; the plan has none")
-                    : "not every one of the plan's " + std::to_string(plan.modules.size()) + " code modules defines"));
+  if (plan.modules.empty())
+    return fault("calls '" + kernel->symbol + "', which no code defines; the plan has none");
+  auto targets = definitions.find(kernel->symbol);
+  for (const CodeModule &module : plan.modules)
+    if (targets == definitions.end() || !targets->second.count(module.target))
+      return fault("calls '" + kernel->symbol + "', which none of the plan's code for '" + module.target + "' defines");
+  return Status::success();
 }
 
-Status checkPrograms(const Plan &plan, int64_t index, const std::set<std::string> &symbols) {
+Status checkPrograms(const Plan &plan, int64_t index, const Definitions &definitions) {
   const Stage &stage = plan.stages[index];
   std::set<std::pair<ProgramKind, int32_t>> programs;
   for (size_t p = 0; p < stage.programs.size(); ++p) {
@@ -276,7 +282,7 @@ Status checkPrograms(const Plan &plan, int64_t index, const std::set<std::string
     for (size_t i = 0; i < program.instructions.size(); ++i) {
       Status status = checkInstruction(plan, stage, program.instructions[i]);
       if (status.ok())
-        status = checkSymbol(plan, program.instructions[i], symbols);
+        status = checkSymbol(plan, program.instructions[i], definitions);
       if (!status.ok())
         return status.at(instructionText(plan, index, int64_t(p), int64_t(i)));
     }
@@ -284,7 +290,7 @@ Status checkPrograms(const Plan &plan, int64_t index, const std::set<std::string
   return Status::success();
 }
 
-Status checkStage(const Plan &plan, int64_t index, const std::set<std::string> &symbols) {
+Status checkStage(const Plan &plan, int64_t index, const Definitions &definitions) {
   const Stage &stage = plan.stages[index];
   std::string where = "stage " + std::to_string(index);
   for (int64_t bytes : {stage.sessionBytes, stage.workBytes, stage.hostBytes})
@@ -296,7 +302,7 @@ Status checkStage(const Plan &plan, int64_t index, const std::set<std::string> &
     HPC_RETURN_IF_ERROR(checkBuffer(stage, stage.buffers[i]).at(where + ", " + bufferText(stage, int64_t(i))));
   for (size_t i = 0; i < stage.bindings.size(); ++i)
     HPC_RETURN_IF_ERROR(checkBinding(plan, stage, stage.bindings[i]).at(where + ", binding " + std::to_string(i)));
-  HPC_RETURN_IF_ERROR(checkPrograms(plan, index, symbols));
+  HPC_RETURN_IF_ERROR(checkPrograms(plan, index, definitions));
   return checkScheduleSteps(plan, stage).at(where);
 }
 
@@ -306,9 +312,9 @@ Status checkStage(const Plan &plan, int64_t index, const std::set<std::string> &
 static Status checkEntry(const Plan &plan) {
   HPC_RETURN_IF_ERROR(checkPorts(plan.inputs, "input"));
   HPC_RETURN_IF_ERROR(checkPorts(plan.outputs, "output"));
-  std::set<std::string> symbols = commonSymbols(plan);
+  const Definitions definitions = definitionsOf(plan);
   for (size_t i = 0; i < plan.stages.size(); ++i)
-    HPC_RETURN_IF_ERROR(checkStage(plan, int64_t(i), symbols));
+    HPC_RETURN_IF_ERROR(checkStage(plan, int64_t(i), definitions));
   return Status::success();
 }
 

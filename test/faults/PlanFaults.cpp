@@ -196,7 +196,7 @@ const FaultOfPlan planFaults[] = {
     {"LifetimeTooShort", liveTooShort, {"lives for the program, which ends before a wait"}, {}},
     {"LifetimeTooLong", liveTooLong, {"stage 0", "in use all the time"}, {}},
     {"OperandOnHost", moveToHost, {"which lies in host memory; only a copy reaches it"}, {}},
-    {"SymbolDropped", dropSymbol, {"kernel", "which not every one of the plan's 1 code modules defines"}, {}},
+    {"SymbolDropped", dropSymbol, {"kernel", "which none of the plan's code for 'x86-64' defines"}, {}},
     {"CodeForOthers", otherTarget, {}, {"code for 'ptx' only"}},
     {"FeatureOfOthers", unknownFeature, {}, {"CPU features that this machine lacks: quantum"}},
     {"StepScalarOfDims", scalarOfDims, {"a step scalar of shape"}, {}},

@@ -2,6 +2,7 @@
 #include "tools/hpc-plan/Kernels.h"
 
 #include "runtime/base/CountText.h"
+#include "runtime/plan/CodeModules.h"
 #include "runtime/plan/TextTable.h"
 
 #include <algorithm>
@@ -142,16 +143,17 @@ std::string fixed(double value, int digits) {
 } // namespace
 
 Expected<std::string> kernelTable(const plan::Plan &plan, double bandwidth) {
-  auto device = std::find_if(plan.modules.begin(), plan.modules.end(),
-                             [](const plan::CodeModule &one) { return one.target == "ptx"; });
-  bool hasDevice = device != plan.modules.end();
+  const std::vector<const plan::CodeModule *> modules = plan::codeFor(plan, "ptx");
+  const bool hasDevice = !modules.empty();
   std::string assembler = hasDevice ? findAssembler() : "", note;
   std::map<std::string, Resources> resources;
   if (!assembler.empty()) {
-    Expected<std::string> report = assemble(assembler, device->bytes);
-    if (!report.ok())
-      return report.status();
-    resources = parseReport(*report);
+    for (const plan::CodeModule *module : modules) {
+      Expected<std::string> report = assemble(assembler, module->bytes);
+      if (!report.ok())
+        return report.status();
+      resources.merge(parseReport(*report));
+    }
     note = std::string("registers and spills: ptxas for ") + architecture + "\n";
   } else if (hasDevice) {
     note = "registers and spills: unknown, there is no ptxas in PATH or $CUDA_HOME/bin\n";

@@ -1,6 +1,7 @@
 // hpc-plan: prints the instructions, memory and messages of every rank of a plan, or checks the plan without running
 // it. The plan is checked in either case; a plan that fails is still printed, as far as it can be read at all.
 #include "runtime/base/CountText.h"
+#include "runtime/plan/CodeModules.h"
 #include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanCheck.h"
 #include "runtime/plan/PlanFile.h"
@@ -76,11 +77,11 @@ int main(int argc, char **argv) {
     return status.ok() ? finish("hpc-plan") : fail(status);
   }
   if (ptx) {
-    auto device = std::find_if(plan->modules.begin(), plan->modules.end(),
-                               [](const CodeModule &module) { return module.target == "ptx"; });
-    if (device == plan->modules.end())
+    const std::vector<const CodeModule *> modules = codeFor(*plan, "ptx");
+    if (modules.empty())
       return fail(Status::error(ErrorKind::Usage, path + " has no code for devices; hpc-opt --target=host,cuda makes some"));
-    std::cout << device->bytes;
+    for (const CodeModule *module : modules)
+      std::cout << module->bytes;
     return finish("hpc-plan");
   }
   PlanFacts known = facts.ok() ? *facts : staticFacts(*plan);

@@ -4,10 +4,12 @@
 #include "runtime/backend/cuda/LocalControlPlane.h"
 #include "runtime/backend/cuda/NcclCommunicator.h"
 #include "runtime/backend/cuda/PeerCommunicator.h"
+#include "runtime/plan/CodeModules.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -71,9 +73,10 @@ public:
   }
 
   Expected<KernelHandle> kernel(const std::string &symbol) const override {
-    if (!code)
-      return Status::error(ErrorKind::Plan, "kernel '" + symbol + "' is called, and the plan has no code");
-    Expected<KernelObject> found = findKernel(driver, code, symbol);
+    auto home = homes.find(symbol);
+    if (home == homes.end())
+      return Status::error(ErrorKind::Plan, "kernel '" + symbol + "' is called, and the plan has no code of it");
+    Expected<KernelObject> found = findKernel(driver, code[home->second], symbol);
     if (!found.ok())
       return Status::error(ErrorKind::Plan, found.status().message());
     return KernelHandle(*found);
@@ -252,23 +255,26 @@ private:
   }
 
   Status loadModule(const plan::Plan &plan) {
-    auto module = std::find_if(plan.modules.begin(), plan.modules.end(),
-                               [](const plan::CodeModule &one) { return one.target == "ptx"; });
-    if (module == plan.modules.end())
+    const std::vector<const plan::CodeModule *> modules = plan::codeFor(plan, "ptx");
+    if (modules.empty())
       return plan.modules.empty()
                  ? Status::success()
                  : Status::error(ErrorKind::Unsupported, "the plan has code for '" + plan.modules[0].target +
                                                              "' only, and this backend runs ptx; compile the model "
                                                              "again with --target=cuda");
-    for (const std::unique_ptr<Gpu> &gpu : gpus)
-      if (gpu->capability() < module->capability)
-        return Status::error(ErrorKind::Unsupported,
-                             gpu->name() + " has compute capability " + std::to_string(gpu->capability()) +
-                                 ", the plan's code needs " + std::to_string(module->capability));
-    Expected<CodeLibrary> loaded = loadCode(driver, module->bytes);
-    if (!loaded.ok())
-      return loaded.status();
-    code = std::move(*loaded);
+    for (const plan::CodeModule *module : modules) {
+      for (const std::unique_ptr<Gpu> &gpu : gpus)
+        if (gpu->capability() < module->capability)
+          return Status::error(ErrorKind::Unsupported,
+                               gpu->name() + " has compute capability " + std::to_string(gpu->capability()) +
+                                   ", the plan's code needs " + std::to_string(module->capability));
+      Expected<CodeLibrary> loaded = loadCode(driver, module->bytes);
+      if (!loaded.ok())
+        return loaded.status();
+      code.push_back(std::move(*loaded));
+      for (const std::string &symbol : module->symbols)
+        homes[symbol] = code.size() - 1;
+    }
     return Status::success();
   }
 
@@ -285,7 +291,8 @@ private:
   std::optional<CublasLt> blas;
   std::optional<Cudnn> dnn; ///< null: attention runs on kernels
   std::vector<std::unique_ptr<Gpu>> gpus;
-  CodeLibrary code;
+  std::vector<CodeLibrary> code;
+  std::map<std::string, size_t> homes; ///< by kernel: the number of its code
   std::unique_ptr<ReduceKernels> reductions;
   std::optional<Nccl> nccl;
   std::unique_ptr<NcclWorld> ncclWorld;          ///< null: the ranks talk as peers

@@ -6,8 +6,9 @@
 #include "runtime/backend/host/HostDevice.h"
 #include "runtime/base/Cores.h"
 #include "runtime/base/CountText.h"
+#include "runtime/plan/CodeModules.h"
 
-#include <algorithm>
+#include <map>
 #include <unistd.h>
 
 namespace hpc::host {
@@ -44,23 +45,25 @@ public:
     HPC_RETURN_IF_ERROR(world->join(ranks));
     joined = true;
     HPC_RETURN_IF_ERROR(checkMemory(plan, ranks));
-    auto module = std::find_if(plan.modules.begin(), plan.modules.end(),
-                               [](const plan::CodeModule &one) { return one.target == "x86-64"; });
-    if (module == plan.modules.end() && !plan.modules.empty())
+    const std::vector<const plan::CodeModule *> modules = plan::codeFor(plan, "x86-64");
+    if (modules.empty() && !plan.modules.empty())
       return Status::error(ErrorKind::Unsupported, "the plan has code for '" + plan.modules[0].target +
                                                        "' only, and this backend runs x86-64; compile the model "
                                                        "again with hpc-opt --target=host or host,cuda");
-    if (module != plan.modules.end()) {
+    for (const plan::CodeModule *module : modules) {
       HPC_RETURN_IF_ERROR(checkCpuFeatures(module->features));
       Expected<Code> loaded = Code::load(module->bytes);
       if (!loaded.ok())
         return loaded.status();
-      code = std::move(*loaded);
+      code.push_back(std::move(*loaded));
+      for (const std::string &symbol : module->symbols)
+        homes[symbol] = code.size() - 1;
     }
     return Status::success();
   }
   Expected<KernelHandle> kernel(const std::string &symbol) const override {
-    Expected<KernelFunction> function = code.find(symbol);
+    auto home = homes.find(symbol);
+    Expected<KernelFunction> function = home == homes.end() ? Code().find(symbol) : code[home->second].find(symbol);
     if (!function.ok())
       return function.status();
     return reinterpret_cast<KernelHandle>(*function);
@@ -79,7 +82,8 @@ public:
   Status agree(const Status &mine, bool *answer) override { return joined ? world->agree(ranks, mine, answer) : mine; }
 
 private:
-  Code code;
+  std::vector<Code> code;
+  std::map<std::string, size_t> homes; ///< by kernel: the number of its code
   std::shared_ptr<World> world;
   const bool mayUseTiles;
   RankRange ranks;

@@ -12,7 +12,7 @@ namespace hpc {
 namespace {
 
 using namespace plan;
-using test::StepEvaluation, test::StepPlan;
+using hpc::test::StepEvaluation, hpc::test::StepPlan;
 
 /// "post(1) k0 wait(1) gather(2) add": collectives by the buffer that they read.
 std::string textOf(const std::vector<Instruction> &instructions) {

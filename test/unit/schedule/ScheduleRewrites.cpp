@@ -10,7 +10,7 @@ namespace hpc {
 namespace {
 
 using namespace plan;
-using test::StepPlan;
+using hpc::test::StepPlan;
 
 /// Two gradients and what reads their sums; a parameter is written where `writes`.
 StepPlan gradients(bool writes) {

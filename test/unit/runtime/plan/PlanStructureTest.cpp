@@ -86,6 +86,8 @@ const BrokenStructure brokenStructures[] = {
     {"CodeSymbol", [](Plan &p) { p.modules[0].symbols.push_back("gelu"); },
      "code module 0 'x86-64': lists symbol 'gelu', which its 15 bytes do not define"},
     {"CodeSymbolTwice", [](Plan &p) { p.modules[0].symbols.push_back("relu"); }, "lists symbol 'relu', which is empty"},
+    {"CodeSymbolInTwo", [](Plan &p) { p.modules.push_back(p.modules[0]); },
+     "code module 1 'x86-64': defines 'relu', as another module of its target does"},
     {"CodeCapability", [](Plan &p) { p.modules[0].capability = 80; }, "compute capability is 80; it must be in 0..0"},
     {"StepScalar", [](Plan &p) { p.inputs[0].isStepScalar = true; },
      "input 'x': a step scalar of shape [4, 3]; it has no dims"},
@@ -299,14 +301,13 @@ const BrokenStructure brokenStructures[] = {
     {"GemmAddToC", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).addToC = 2; },
      "table 'add to c' has 2 at coordinate 0 (tp=0); it must be in 0..1"},
     {"KernelSymbol", [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).symbol = "gelu"; },
-     "stage 1, program forward, instruction 2 (kernel, node /Relu): calls 'gelu', which not every one "
-     "of the plan's 1 code modules defines"},
+     "stage 1, program forward, instruction 2 (kernel, node /Relu): calls 'gelu', which none "
+     "of the plan's code for 'x86-64' defines"},
     {"KernelInOneModule",
      [](Plan &p) {
-       p.modules.push_back(p.modules[0]);
-       p.modules[1].symbols.clear();
+       p.modules.push_back({"ptx", {}, 80, "gelu", {"gelu"}});
      },
-     "calls 'relu', which not every one of the plan's 2 code modules defines"},
+     "calls 'relu', which none of the plan's code for 'ptx' defines"},
     {"KernelNoCode", [](Plan &p) { p.modules.clear(); }, "calls 'relu', which no code defines; the plan has none"},
     {"KernelIdleArgument", [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).args[0].reads = false; },
      "argument 0 is neither read nor written"},
