@@ -127,13 +127,14 @@ private:
     choices.resize(size_t(sequence.rows()));
     HPC_RETURN_IF_ERROR(continuation.choose(logits.data() + sequence.first * shape.vocabulary, shape.vocabulary, choices));
     sequence.hasBegun = true;
-    const bool isStopped = sequence.rows() == 1 && hooks.onId(sequence.number, choices.front().id);
+    if (sequence.rows() == 1)
+      hooks.onId(sequence.number, choices.front().id);
     if (continuation.isDone()) {
       hooks.onDone(sequence.number);
       return Status::success();
     }
-    if (isStopped || position == shape.maxLength) {
-      end(sequence, isStopped ? FinishReason::StopText : FinishReason::Length);
+    if (position == shape.maxLength) {
+      end(sequence, FinishReason::Length);
       return Status::success();
     }
     for (int64_t row = 0; row < sequence.rows(); ++row) {

@@ -16,8 +16,8 @@ struct Task {
 };
 
 struct LoopHooks {
-  /// A task with one row has a new id; whether its text ends there (FinishReason::StopText).
-  std::function<bool(size_t task, int64_t id)> onId = [](size_t, int64_t) { return false; };
+  /// A task with one row has a new id.
+  std::function<void(size_t task, int64_t id)> onId = [](size_t, int64_t) {};
   /// A task that had at least one new id is done.
   std::function<void(size_t task)> onDone = [](size_t) {};
   /// Asked before each step: whether to end all with what there is.

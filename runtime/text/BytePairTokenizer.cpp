@@ -121,6 +121,14 @@ Status BytePairTokenizer::encode(std::string_view text, std::vector<int32_t> &id
   return status;
 }
 
+std::optional<int32_t> BytePairTokenizer::idOf(const std::string &content) const {
+  for (const AddedToken &token : parts.added)
+    if (token.content == content)
+      return token.id;
+  const auto found = std::find(tokens.begin(), tokens.end(), content);
+  return found == tokens.end() ? std::nullopt : std::optional(int32_t(found - tokens.begin()));
+}
+
 Expected<std::string> BytePairTokenizer::decode(const std::vector<int32_t> &ids) const {
   std::string text;
   for (int32_t id : ids) {

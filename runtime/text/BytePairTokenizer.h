@@ -35,6 +35,7 @@ public:
   bool mayCut() const override { return parts.mayCut; }
 
 private:
+  std::optional<int32_t> idOf(const std::string &content) const override;
   Status encodeWords(std::string_view text, size_t split, std::vector<int32_t> &ids, BytePairs::Cache &cache) const;
 
   BytePairParts parts;

@@ -23,7 +23,7 @@ public:
   Status setTokens(const std::string &path, const std::string &end, const std::string &pad, uint64_t identity);
 
 private:
-  std::optional<int32_t> idOf(const std::string &content) const;
+  std::optional<int32_t> idOf(const std::string &content) const override;
 
   std::unique_ptr<SentencePieceModel> model;
   std::vector<AddedToken> list;

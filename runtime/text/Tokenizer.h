@@ -36,6 +36,9 @@ public:
 
   /// One more than the largest id.
   virtual int64_t size() const = 0;
+  /// The token that the tokenizer puts before a text that a model is to continue, where it does: add_bos_token of tokenizer_config.json, or the
+  /// post-processor of tokenizer.json. encode() does not.
+  std::optional<int32_t> begin() const { return beginToken; }
   /// The token that ends a document, where there is one.
   std::optional<int32_t> end() const { return endToken; }
   /// The token that fills rows up, where the tokenizer's configuration names one.
@@ -46,7 +49,10 @@ public:
   uint64_t identity() const { return hash; }
 
 protected:
-  std::optional<int32_t> endToken, padToken;
+  /// The id of a special token by its content.
+  virtual std::optional<int32_t> idOf(const std::string &content) const = 0;
+
+  std::optional<int32_t> beginToken, endToken, padToken;
   uint64_t hash = 0;
 };
 

@@ -472,12 +472,43 @@ static Expected<std::unique_ptr<Tokenizer>> openFiles(const std::string &path) {
                                          "name the folder that save_pretrained wrote, or one of these files");
 }
 
+/// The content of the token that the post-processor of tokenizer.json, one or several, puts first; "" for none.
+static std::string templateBegin(const element &processor) {
+  element first, token;
+  array list;
+  if (textAt(processor, "type") == "TemplateProcessing")
+    return !processor["single"].at(0).get(first) && !first["SpecialToken"].get(token) ? textAt(token, "id") : "";
+  std::string begin;
+  if (!processor["processors"].get(list))
+    for (element each : list)
+      if (begin.empty())
+        begin = templateBegin(each);
+  return begin;
+}
+
+/// The content of the token before a text, where the configuration in `folder` adds one; "" for none.
+static std::string beginOf(const std::string &folder) {
+  Json configuration, tokenizer;
+  if (configuration.read(folder + "/tokenizer_config.json").ok() && at(configuration.root, "add_bos_token"))
+    return flagAt(configuration.root, "add_bos_token", false) ? configuredToken(folder, "bos_token") : "";
+  if (!tokenizer.read(folder + "/tokenizer.json").ok())
+    return "";
+  const std::optional<element> processor = at(tokenizer.root, "post_processor");
+  return processor ? templateBegin(*processor) : "";
+}
+
 Expected<std::unique_ptr<Tokenizer>> Tokenizer::open(const std::string &path) {
   Expected<std::unique_ptr<Tokenizer>> opened = openFiles(path);
   HPC_RETURN_IF_ERROR(opened.status());
   Tokenizer &tokenizer = **opened;
   std::vector<int32_t> ids;
-  if (const std::string pad = configuredToken(isFileThere(path) ? folderOf(path) : path, "pad_token"); !pad.empty())
+  const std::string folder = isFileThere(path) ? folderOf(path) : path;
+  if (const std::string begin = beginOf(folder); !begin.empty()) {
+    tokenizer.beginToken = tokenizer.idOf(begin);
+    if (!tokenizer.beginToken)
+      return damaged(folder, "the tokenizer has no token '" + begin + "', which its configuration puts before a text");
+  }
+  if (const std::string pad = configuredToken(folder, "pad_token"); !pad.empty())
     HPC_RETURN_IF_ERROR(tokenizer.encode(pad, ids, *tokenizer.makeMemory()));
   if (!tokenizer.padToken && ids.size() == 1)
     tokenizer.padToken = ids[0];

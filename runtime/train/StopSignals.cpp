@@ -36,6 +36,8 @@ StopSignals::~StopSignals() {
     ::sigaction(stopSignals[i], &actionsBefore[i], nullptr);
 }
 
+bool StopSignals::isStopRequested() const { return stopRequested; }
+
 Expected<StopSignals::Request> StopSignals::take(Session &session) {
   Expected<bool> any = session.any(stopRequested || saveRequested);
   HPC_RETURN_IF_ERROR(any.status());

@@ -17,6 +17,8 @@ public:
 
   /// The request since the last call; all processes call it together, between two steps, and get the same.
   Expected<Request> take(Session &session);
+  /// Whether SIGTERM or SIGINT has come to this process.
+  bool isStopRequested() const;
 };
 
 } // namespace hpc

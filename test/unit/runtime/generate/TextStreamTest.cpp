@@ -23,6 +23,7 @@ public:
   }
   int64_t size() const override { return 258; }
   bool mayCut() const override { return false; }
+  std::optional<int32_t> idOf(const std::string &) const override { return std::nullopt; }
 };
 
 std::string add(TextStream &stream, int64_t id) {

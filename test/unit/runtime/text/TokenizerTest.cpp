@@ -109,6 +109,28 @@ TEST_F(TokenizerTest, SettingsOfTwoFiles) {
   EXPECT_THAT(open(folder.path), HasSubstr("the end of words </w> is not supported"));
 }
 
+// A model that has always seen a token before its texts would continue a prompt without it.
+TEST_F(TokenizerTest, TokenBeforeAText) {
+  const std::string files = "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}, \"added_tokens\": [{\"id\": 300, \"content\": \"<s>\", \"special\": true}], "
+                            "\"model\": {\"type\": \"BPE\", \"vocab\": " + vocabulary({"ab"}) + ", \"merges\": [[\"a\", \"b\"]]}}";
+  const std::string begins = "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"<s>\", \"type_id\": 0}}, {\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}]}";
+  auto begin = [&](const std::string &processor, const std::string &configuration) {
+    write("tokenizer.json", "{\"post_processor\": " + processor + ", " + files);
+    write("tokenizer_config.json", configuration);
+    EXPECT_EQ(open(folder.path), "");
+    return tokenizer->begin();
+  };
+  EXPECT_EQ(begin("null", "{}"), std::nullopt);
+  EXPECT_EQ(begin("{\"type\": \"ByteLevel\"}", "{\"bos_token\": \"<s>\"}"), std::nullopt);
+  EXPECT_EQ(begin(begins, "{}"), 300);
+  EXPECT_EQ(begin("{\"type\": \"Sequence\", \"processors\": [{\"type\": \"ByteLevel\"}, " + begins + "]}", "{}"), 300);
+  EXPECT_EQ(begin(begins, "{\"add_bos_token\": false, \"bos_token\": \"<s>\"}"), std::nullopt);
+  EXPECT_EQ(begin("null", "{\"add_bos_token\": true, \"bos_token\": {\"content\": \"ab\"}}"), 256);
+  EXPECT_EQ(encode("ab"), std::vector<int32_t>{256}); // encode() adds none
+  write("tokenizer_config.json", "{\"add_bos_token\": true, \"bos_token\": \"<none>\"}");
+  EXPECT_THAT(open(folder.path), HasSubstr("the tokenizer has no token '<none>', which its configuration puts before a text"));
+}
+
 TEST_F(TokenizerTest, FilesThatCannotBeUsed) {
   auto json = [&](const std::string &preTokenizer, const std::string &model, const std::string &more = "") {
     write("tokenizer.json", "{" + more + "\"pre_tokenizer\": " + preTokenizer + ", \"model\": {\"type\": \"BPE\", " + model + "}}");
