@@ -60,7 +60,7 @@ Expected<PlanDecoder> PlanDecoder::create(const plan::Plan &plan, Session &sessi
     for (const plan::Port &port : own.inputs)
       entry.inputs.push_back(Array::zeros(port.dtype, port.shape));
     for (size_t input = 0; input < own.inputs.size(); ++input)
-      if (std::optional<size_t> number(input); number != entry.numbers && number != entry.position && number != entry.row)
+      if (std::optional<size_t> number(input); number != entry.numbers && number != entry.position && number != entry.row && !(step == Step::Reorder && own.inputs[input].isStepScalar))
         return otherKind(plan, std::string("the entry '") + entryOf[size_t(step)] + "' of the plan takes '" + own.inputs[input].name + "'");
     if (!own.outputs.empty())
       entry.logits = 0;
@@ -94,6 +94,8 @@ Status PlanDecoder::run(Step step, const int64_t *numbers, int64_t position, int
         array.as<int64_t>()[i] = from[i];
   };
   put(entry.numbers, numbers);
+  for (size_t row = 0; step == Step::Reorder && !entry.numbers && row < entry.inputs.size(); ++row) // a scalar for each row
+    put(row, numbers + row);
   put(entry.position, &position);
   put(entry.row, &row);
   const Status status = session.run(entry.number, entry.inputs, entry.outputs);
