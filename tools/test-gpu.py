@@ -214,7 +214,7 @@ def calibrate(cases):
     if IS_STAND_IN:
         return cases.skip("hpc-calibrate", "a stand-in's times say nothing")
     machine = cases.folder / "machine.json"
-    errors = call([([str(pathlib.Path(cases.hpc_run).with_name("hpc-calibrate")), "--target=cuda", "--quick", f"--output={machine}"], {})])
+    errors = call([([str(pathlib.Path(cases.hpc_run).with_name("hpc-calibrate")), "--target=cuda", f"--output={machine}"], {})])
     if errors:
         return cases.add("hpc-calibrate", False, errors[0], error=errors[0])
     found = json.loads(machine.read_text())

@@ -24,9 +24,19 @@ namespace {
 using plan::Collective;
 
 constexpr DType types[] = {DType::F32, DType::BF16, DType::F16};
-/// The two other extents of products that have one small extent; the shorter one grows with it.
-constexpr int64_t wide = 768, deep = 256, most = 512;
-constexpr int64_t region = int64_t(64) << 20;
+/// What is measured. A brief measurement of a card is rough: small products do not fill it.
+struct Sizes {
+  int64_t wide, deep;               ///< the two other extents of products that have one small extent; the shorter one grows with it
+  std::vector<int64_t> leastExtents;
+  int64_t region;                   ///< bytes, more than caches hold, and than any operand has
+};
+Sizes sizesOf(const MeasureOptions &options) {
+  if (options.isBrief)
+    return {768, 256, {1, 64}, int64_t(64) << 20};
+  if (options.isHost)
+    return {768, 256, {1, 4, 8, 16, 32, 64, 128, 256, 512}, int64_t(64) << 20};
+  return {8192, 4096, {1, 8, 32, 128, 256, 512, 1024, 2048, 4096}, int64_t(256) << 20};
+}
 /// Collectives of f32, by the bytes of the whole: latency, and bytes a second.
 struct Message {
   plan::CollectiveKind kind;
@@ -45,10 +55,6 @@ double processorSeconds() {
 
 /// Bytes of the second cache of a core, which it shares with no other; 0: unknown.
 int64_t ownCache() { return std::max<int64_t>(0, ::sysconf(_SC_LEVEL2_CACHE_SIZE)); }
-
-std::vector<int64_t> leastExtents(bool isBrief) {
-  return isBrief ? std::vector<int64_t>{1, 64} : std::vector<int64_t>{1, 4, 8, 16, 32, 64, 128, 256, 512};
-}
 
 /// A plan whose first program holds the collectives that are measured, and the second a product, so that the backend opens the library of products; nothing of it runs.
 plan::Plan planOf(const MeasuredRanks &ranks) {
@@ -115,12 +121,12 @@ private:
   /// Numbers between -1 and 1, of every type that is measured.
   Status allocate() {
     // A card copies from memory that the device has allocated.
-    Expected<std::byte *> numbers = device->allocate(plan::Space::Host, region, std::byte(0));
+    Expected<std::byte *> numbers = device->allocate(plan::Space::Host, sizes.region, std::byte(0));
     HPC_RETURN_IF_ERROR(numbers.status());
     for (size_t kind = 0; kind < std::size(types); ++kind) {
       const DType type = types[kind];
       uint32_t state = 1;
-      for (int64_t at = 0; at < region; at += byteSize(type)) {
+      for (int64_t at = 0; at < sizes.region; at += byteSize(type)) {
         state = state * 1664525 + 1013904223;
         const float value = float(int32_t(state)) / 2147483648.0f;
         uint32_t bits;
@@ -132,13 +138,13 @@ private:
         std::memcpy(*numbers + at, &bits, size_t(byteSize(type)));
       }
       for (std::byte **operand : {&left[kind], &right[kind]}) {
-        const int64_t bytes = operand == &left[kind] ? wide * most * byteSize(type) : region;
+        const int64_t bytes = operand == &left[kind] ? sizes.wide * std::max(sizes.deep, sizes.leastExtents.back()) * byteSize(type) : sizes.region;
         HPC_RETURN_IF_ERROR(reserve(*operand, bytes));
         HPC_RETURN_IF_ERROR(device->copy(*operand, *numbers, bytes));
         HPC_RETURN_IF_ERROR(device->finish());
       }
     }
-    return reserve(result, region);
+    return reserve(result, sizes.region);
   }
 
   Status reserve(std::byte *&memory, int64_t bytes) {
@@ -176,7 +182,7 @@ private:
     HPC_RETURN_IF_ERROR(handle.status());
     double seconds = 0;
     const double once = 2.0 * double(m) * double(n) * double(k);
-    const int rounds = options.isBrief ? 2 : 100, calls = options.isHost ? 1 + int(2e6 / once) : 20;
+    const int rounds = options.isBrief ? 2 : options.isHost ? 100 : 5, calls = options.isHost ? 1 + int(2e6 / once) : 20;
     HPC_RETURN_IF_ERROR(best(rounds, calls, seconds, [&](int) { return device->gemm(*handle, call); }));
     flops = once / seconds;
     return Status::success();
@@ -185,11 +191,11 @@ private:
   /// With the small extent as rows (a forward pass of few tokens) and as the contracted one (their gradient).
   Status measureProducts(RankSpeed &speed) {
     for (int kind = 0; kind < int(std::size(types)); ++kind)
-      for (int64_t least : leastExtents(options.isBrief)) {
+      for (int64_t least : sizes.leastExtents) {
         double rows = 0, contracted = 0;
-        const int64_t other = std::max(deep, least);
-        HPC_RETURN_IF_ERROR(measureProduct(kind, least, wide, other, rows));
-        HPC_RETURN_IF_ERROR(measureProduct(kind, other, wide, least, contracted));
+        const int64_t other = std::max(sizes.deep, least);
+        HPC_RETURN_IF_ERROR(measureProduct(kind, least, sizes.wide, other, rows));
+        HPC_RETURN_IF_ERROR(measureProduct(kind, other, sizes.wide, least, contracted));
         speed.flops[{kind, least}] = least < 16 ? rows : std::sqrt(rows * contracted); // gradients of so few tokens are rare
       }
     return Status::success();
@@ -197,8 +203,9 @@ private:
 
   Status measureMemory(RankSpeed &speed) {
     double seconds = 0;
-    HPC_RETURN_IF_ERROR(best(options.isBrief ? 2 : 8, 1, seconds, [&](int) { return device->accumulate(result, right[0], DType::F32, region / 4); }));
-    speed.bytesPerSecond = 3 * double(region) / seconds;
+    const int calls = options.isHost ? 1 : 20;
+    HPC_RETURN_IF_ERROR(best(options.isBrief ? 2 : 8, calls, seconds, [&](int) { return device->accumulate(result, right[0], DType::F32, sizes.region / 4); }));
+    speed.bytesPerSecond = 3 * double(sizes.region) / seconds;
     if (const int64_t bytes = ownCache(); options.isHost && bytes > 0) {
       const int64_t piece = bytes / 4 / 64 * 64; // both arrays are half of it
       HPC_RETURN_IF_ERROR(best(options.isBrief ? 4 : 40, 4, seconds, [&](int) { return device->accumulate(result, right[0], DType::F32, piece / 4); }));
@@ -230,7 +237,7 @@ private:
       double least = INFINITY;
       for (int round = 0; round < rounds; ++round) {
         // The data that is sent was just written; the result lies where nothing was for long.
-        const int64_t place = round * bytes % (region - bytes);
+        const int64_t place = round * bytes % (sizes.region - bytes);
         HPC_RETURN_IF_ERROR(device->copy(right[0] + place, right[1], bytes));
         HPC_RETURN_IF_ERROR(meet());
         const double start = wallSeconds();
@@ -247,6 +254,7 @@ private:
   Backend &backend;
   const plan::Plan &plan;
   const MeasureOptions &options;
+  const Sizes sizes = sizesOf(options);
   const RankPlace place;
   ThreadPool alone;
   std::unique_ptr<Device> device;
@@ -341,7 +349,7 @@ Measurement measurementOf(const std::vector<double> &means, const MeasuredRanks 
   if (ranks.count() == 1)
     machine.links.push_back({0, std::max(leastLatency, machine.launch), machine.bytesPerSecond});
   const double *flops = collectives;
-  const std::vector<int64_t> extents = leastExtents(options.isBrief);
+  const std::vector<int64_t> extents = sizesOf(options).leastExtents;
   machine.products.clear();
   for (size_t kind = 0; kind < std::size(types); ++kind) {
     const double *ofType = flops + kind * extents.size();
