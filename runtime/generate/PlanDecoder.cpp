@@ -25,7 +25,7 @@ template <typename IsIt> static std::optional<size_t> portOf(const std::vector<p
 static std::optional<size_t> scalarOf(const plan::Plan &entry, const char *name) {
   return portOf(entry.inputs, [&](const plan::Port &port) { return port.isStepScalar && port.name == name; });
 }
-static std::optional<size_t> numbersOf(const plan::Plan &entry) {
+static std::optional<size_t> idsOf(const plan::Plan &entry) {
   return portOf(entry.inputs, [](const plan::Port &port) { return !port.isStepScalar; });
 }
 
@@ -36,7 +36,7 @@ Expected<DecoderShape> PlanDecoder::shapeOf(const plan::Plan &plan) {
     if (plan.entries.empty() || !number.ok())
       return otherKind(plan, std::string("the plan has no entry '") + name + "'");
     const plan::Plan entry = plan::planOf(plan, *number);
-    const std::optional<size_t> ids = numbersOf(entry), position = scalarOf(entry, "position");
+    const std::optional<size_t> ids = idsOf(entry), position = scalarOf(entry, "position");
     if (!ids || entry.inputs[*ids].shape.size() != 2 || !position || !entry.inputs[*position].largest || entry.outputs.empty() || entry.outputs[0].shape.size() != 3)
       return otherKind(plan, std::string("the entry '") + name + "' of the plan does not take ids and a position and give logits");
     const std::vector<int64_t> &in = entry.inputs[*ids].shape;
@@ -56,14 +56,16 @@ Expected<PlanDecoder> PlanDecoder::create(const plan::Plan &plan, Session &sessi
     HPC_RETURN_IF_ERROR(number.status());
     const plan::Plan &own = session.entry(*number);
     Entry &entry = decoder.entries[size_t(step)];
-    entry = {*number, numbersOf(own), scalarOf(own, "position"), scalarOf(own, "row"), std::nullopt, {}, {}};
+    entry = {*number, idsOf(own), scalarOf(own, "position"), scalarOf(own, "row"), std::nullopt, {}, {}};
     for (const plan::Port &port : own.inputs)
       entry.inputs.push_back(Array::zeros(port.dtype, port.shape));
     for (size_t input = 0; input < own.inputs.size(); ++input)
-      if (std::optional<size_t> number(input); number != entry.numbers && number != entry.position && number != entry.row && !(step == Step::Reorder && own.inputs[input].isStepScalar))
+      if (std::optional<size_t> number(input); number != entry.ids && number != entry.position && number != entry.row && step != Step::Reorder)
         return otherKind(plan, std::string("the entry '") + entryOf[size_t(step)] + "' of the plan takes '" + own.inputs[input].name + "'");
     if (!own.outputs.empty())
       entry.logits = 0;
+    if (step == Step::Reorder && int64_t(own.inputs.size()) != shape->batch)
+      return otherKind(plan, "the entry 'reorder' of the plan does not take the number of a row for each of " + std::to_string(shape->batch));
   }
   return decoder;
 }
@@ -93,9 +95,9 @@ Status PlanDecoder::run(Step step, const int64_t *numbers, int64_t position, int
       else
         array.as<int64_t>()[i] = from[i];
   };
-  put(entry.numbers, numbers);
-  for (size_t row = 0; step == Step::Reorder && !entry.numbers && row < entry.inputs.size(); ++row) // a scalar for each row
-    put(row, numbers + row);
+  put(entry.ids, numbers);
+  for (size_t scalar = 0; step == Step::Reorder && scalar < entry.inputs.size(); ++scalar)
+    put(scalar, numbers + scalar);
   put(entry.position, &position);
   put(entry.row, &row);
   const Status status = session.run(entry.number, entry.inputs, entry.outputs);

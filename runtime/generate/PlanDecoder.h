@@ -34,7 +34,7 @@ private:
   /// An entry of the plan, and the numbers of its ports.
   struct Entry {
     size_t number = 0;
-    std::optional<size_t> numbers, position, row, logits; ///< numbers: ids, or rows where they are no scalars
+    std::optional<size_t> ids, position, row, logits; ///< those of a reordering are the rows' numbers, in their order
     std::vector<Array> inputs, outputs;
   };
 

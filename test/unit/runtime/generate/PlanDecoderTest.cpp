@@ -34,21 +34,20 @@ plan::ByCoord times(int64_t scale, int32_t input) {
   return number;
 }
 
-/// Two rows, chunks of 2, 4 positions. Logits [2, 1, 5]: the row of the cache, and the id at `row` of a prefill, at 0 of a step. A
-/// reordering writes its rows to the last two positions of row 0, which shows them.
+/// Two rows, chunks of 2, 4 positions. Logits [2, 1, 5]: the row of the cache, and the id at `row` of a prefill, at 0 of a step.
 plan::Plan echoPlan() {
-  enum Input { Chunk, Position, Row, Ids, StepPosition, Rows };
+  enum Input { Chunk, Position, Row, Ids, StepPosition, FirstRow, SecondRow };
   plan::Plan plan;
   auto scalar = [](const char *name, int64_t largest) {
     plan::Port port{name, DType::I64, {}, true};
     port.largest = largest;
     return port;
   };
-  plan.inputs = {{"input_ids", DType::I64, {2, 2}}, scalar("position", 2), scalar("row", 1), {"input_ids", DType::I64, {2, 1}}, scalar("position", 3), {"rows", DType::I64, {2}}};
+  plan.inputs = {{"input_ids", DType::I64, {2, 2}}, scalar("position", 2), scalar("row", 1), {"input_ids", DType::I64, {2, 1}}, scalar("position", 3), scalar("rows/0", 1), scalar("rows/1", 1)};
   plan.outputs = {{"logits", DType::I64, {2, 1, 5}}, {"logits", DType::I64, {2, 1, 5}}};
   plan::Stage &stage = plan.stages.emplace_back();
   const int32_t cache = addBuffer(stage, "cache", {2, 4}, plan::Lifetime::Session), chunk = addBuffer(stage, "chunk", {2, 2}, plan::Lifetime::Program),
-                ids = addBuffer(stage, "ids", {2, 1}, plan::Lifetime::Program), rows = addBuffer(stage, "rows", {2, 1}, plan::Lifetime::Program),
+                ids = addBuffer(stage, "ids", {2, 1}, plan::Lifetime::Program), rows = addBuffer(stage, "rows", {2, 4}, plan::Lifetime::Program),
                 logits = addBuffer(stage, "logits", {2, 5}, plan::Lifetime::Program);
   auto whole = [](std::vector<int64_t> shape) {
     plan::Slice slice;
@@ -69,8 +68,12 @@ plan::Plan echoPlan() {
     return plan::Program{plan::ProgramKind::Forward, 0, list};
   };
   stage.programs = {stepOf(Chunk, chunk, 2, Position, times(8, Row), 0), stepOf(Ids, ids, 1, StepPosition, 0, 1),
-                    {plan::ProgramKind::Forward, 0, {{plan::LoadInput{Rows, {rows, 0}, whole({2})}, "rows"}, {plan::Copy{{rows, 0}, {cache, 16}, 16, 0, 0}, "reorder"}}}};
-  plan.entries = {{"prefill", 1, {Chunk, Position, Row}, {0}, {{{0, 0}}}}, {"decode", 1, {Ids, StepPosition}, {1}, {{{1, 0}}}}, {"reorder", 1, {Rows}, {}, {{{2, 0}}}}};
+                    {plan::ProgramKind::Forward,
+                     0,
+                     {{plan::Copy{{cache, 0}, {rows, 0}, 32, times(32, FirstRow), 0}, "reorder"},
+                      {plan::Copy{{cache, 0}, {rows, 32}, 32, times(32, SecondRow), 0}, "reorder"},
+                      {plan::Copy{{rows, 0}, {cache, 0}, 64, 0, 0}, "reorder"}}}};
+  plan.entries = {{"prefill", 1, {Chunk, Position, Row}, {0}, {{{0, 0}}}}, {"decode", 1, {Ids, StepPosition}, {1}, {{{1, 0}}}}, {"reorder", 1, {FirstRow, SecondRow}, {}, {{{2, 0}}}}};
   return plan;
 }
 
@@ -95,7 +98,7 @@ TEST(PlanDecoder, EachEntryTakesItsOwn) {
   EXPECT_THAT(logits, ElementsAre(11, 12, 13, 15, 15, 21, 22, 23, 25, 25));
   ASSERT_TRUE(decoder->reorder({1, 0}).ok());
   ASSERT_TRUE(decoder->decode({16, 26}, 0, logits).ok());
-  EXPECT_THAT(logits, ElementsAre(16, 12, 1, 0, 16, 26, 22, 23, 25, 26));
+  EXPECT_THAT(logits, ElementsAre(16, 22, 23, 25, 16, 26, 12, 13, 15, 26));
 }
 
 // A plan of another kind would fail somewhere in the loop, or be run as if it were a decoder.
