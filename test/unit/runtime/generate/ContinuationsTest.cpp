@@ -1,5 +1,6 @@
 // Options, chance and ends of sequences, beside what GoldenTest.cpp compares with Hugging Face.
 #include "runtime/generate/Continuations.h"
+#include "runtime/generate/LogitsProcessors.h"
 #include "runtime/generate/StopTexts.h"
 #include "runtime/generate/TokenChoice.h"
 
@@ -121,6 +122,16 @@ TEST(TokenChoiceTest, DrawsByTheSumOfProbabilities) {
     EXPECT_EQ(drawnToken(scores.data(), int64_t(scores.size()), uniform), token) << uniform;
 }
 
+// Sums that equal 1 - p rule out, and of equal scores the last stays; the same with what top-k has ruled out already.
+TEST(LogitsProcessorsTest, TopPAtItsBorder) {
+  std::vector<float> scores(4, 3);
+  keepTopP(0.5, scores.data(), 4);
+  EXPECT_THAT(scores, ElementsAre(minusInfinity, minusInfinity, 3, 3));
+  scores = {minusInfinity, 3, 3, minusInfinity, 3, 3};
+  keepTopP(0.25, scores.data(), 6);
+  EXPECT_THAT(scores, ElementsAre(minusInfinity, minusInfinity, minusInfinity, minusInfinity, minusInfinity, 3));
+}
+
 /// Chi-square of counts against shares that sum to 1.
 double chiSquare(const std::vector<int64_t> &counts, const std::vector<double> &shares) {
   int64_t total = 0;
@@ -149,7 +160,7 @@ TEST(SamplingTest, FrequenciesAreTheProbabilities) {
   for (double &share : shares)
     share /= sum;
 
-  constexpr int64_t draws = 40000;
+  constexpr int64_t draws = 10000;
   std::vector<int64_t> byPosition(8), bySequence(8), bySeed(8);
   options.maxNewTokens = draws;
   const std::vector<int64_t> ids = answersOn(logits, options, {0, {1}}).front().ids;
@@ -218,6 +229,23 @@ TEST(ContinuationsTest, EndsForItsReason) {
   EXPECT_THAT(one->choose(ends.data(), 4, next).text(), HasSubstr("only end tokens have logits above -inf"));
 }
 
+// Of equal scores the first beam's first tokens come first, so that a result does not depend on how a heap is ordered.
+TEST(BeamSearchTest, TakesTheFirstOfEqualScores) {
+  GenerationOptions options;
+  options.strategy = Strategy::Beam;
+  options.beams = 3;
+  const std::unique_ptr<Continuation> search = std::move(makeContinuations(options, {0, {1}}, {}).front());
+  for (int step = 0; step < 2; ++step) {
+    std::vector<float> rows(3 * 9, 1);
+    std::vector<Choice> next;
+    ASSERT_TRUE(search->choose(rows.data(), 9, next).ok());
+    for (int64_t beam = 0; beam < 3; ++beam) {
+      EXPECT_EQ(next[beam].from, 0);
+      EXPECT_EQ(next[beam].id, beam);
+    }
+  }
+}
+
 // A beam that holds a stop text ends as one with an end token does; interrupted, the running beams are the answers.
 TEST(BeamSearchTest, StopsAndInterruptions) {
   const std::vector<float> logits = {0, 1, 3, 2.5f};
@@ -255,6 +283,10 @@ TEST(BeamSearchTest, StopsAndInterruptions) {
   ASSERT_EQ(answers.size(), 2u);
   EXPECT_THAT(answers[0].ids, ElementsAre(3));
   EXPECT_THAT(answers[1].ids, ElementsAre(2, 3));
+
+  search = std::move(makeContinuations(options, {0, {1}}, stops).front());
+  search->end(FinishReason::Interrupted);
+  EXPECT_EQ(search->answers().size(), 1u) << "the prompt alone, once";
 }
 
 // Texts are found across tokens, inside one, and not twice; tokens without bytes hide nothing.
