@@ -36,7 +36,7 @@ Column makeEverywhere() {
 llvm::StringMap<Column> makeTargets() {
   llvm::StringMap<Column> targets;
   for (const char *target : {hostTarget, deviceTarget})
-    add<nn::SoftmaxOp, nn::LayerNormOp, nn::RmsNormOp, nn::EmbeddingGradOp, nn::AttentionOp, nn::AttentionGradOp>(
+    add<nn::SoftmaxOp, nn::LayerNormOp, nn::RmsNormOp, nn::EmbeddingGradOp, nn::AttentionOp, nn::AttentionGradOp, nn::UpdateSliceOp>(
         targets[target], Provider::Region);
   return targets;
 }

@@ -1,4 +1,4 @@
-// Ops that make or read indices: iota, embedding, gather, gather_nd, cumsum.
+// Ops that make or read indices: iota, embedding, gather, gather_nd, update_slice, cumsum.
 // Indices are data: whatever they hold (padding included), nothing is read outside its tensor.
 #include "compiler/Interpreter/Evaluators.h"
 
@@ -142,12 +142,24 @@ static Results evaluateCumsum(nn::CumsumOp op, Operands operands, const EvalOpti
   return one(std::move(result));
 }
 
+static Results evaluateUpdateSlice(nn::UpdateSliceOp op, Operands operands) {
+  const Tensor &rows = *operands[1];
+  Tensor result = *operands[0];
+  Split to(result.shape, op.getDim()), from(rows.shape, op.getDim());
+  const int64_t position = operands[2]->ints[0];
+  for (int64_t outer = 0; outer < to.outer; ++outer)
+    for (int64_t i = std::max<int64_t>(0, -position); i < from.size && i < to.size - position; ++i)
+      copyOrMiss(rows, (outer * from.size + i) * from.inner, result, (outer * to.size + position + i) * to.inner, to.inner);
+  return one(std::move(result));
+}
+
 void addIndices(Evaluators &evaluators) {
   evaluators.add<nn::IotaOp>(evaluateIota);
   evaluators.add<nn::EmbeddingOp>(evaluateEmbedding);
   evaluators.add<nn::EmbeddingGradOp>(evaluateEmbeddingGrad);
   evaluators.add<nn::GatherOp>(evaluateGather);
   evaluators.add<nn::GatherNdOp>(evaluateGatherNd);
+  evaluators.add<nn::UpdateSliceOp>(evaluateUpdateSlice);
   evaluators.add<nn::CumsumOp>(evaluateCumsum);
 }
 

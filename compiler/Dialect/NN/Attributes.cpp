@@ -16,6 +16,7 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute, un
       {ports::defaultInput, onArgument, forms::text},
       {ports::wholeOf, onArgument, forms::text},
       {ports::lookups, onArgument, forms::list},
+      {ports::largest, onArgument, forms::number},
       {ports::writes, onResult, forms::text},
       {ports::gradient, onResult, forms::text},
       {roundsTermsAttrName, onOp, forms::flag},

@@ -185,6 +185,73 @@ LogicalResult GatherNdOp::verify() {
   return success();
 }
 
+// ---- update_slice -------------------------------------------------------------------------------
+
+ShardingRule UpdateSliceOp::getShardingRule() {
+  ShardingRule rule;
+  rule.text = "update_slice";
+  rule.operands.resize(3);
+  ArrayRef<int64_t> state = shapeOf(getState()), rows = shapeOf(getRows());
+  auto add = [&](int64_t size, bool canCut) {
+    ShardingRule::DimFactors dim;
+    if (size != 1) {
+      dim.push_back(int(rule.factors.size()));
+      rule.factors.push_back({size, canCut, std::nullopt, false, false});
+    }
+    return dim;
+  };
+  for (size_t dim = 0; dim < state.size(); ++dim) {
+    const bool isShared = dim != getDim();
+    rule.operands[0].push_back(add(state[dim], isShared));
+    rule.operands[1].push_back(isShared ? rule.operands[0].back() : add(rows[dim], false));
+  }
+  rule.results = {rule.operands[0]};
+  return rule;
+}
+
+std::optional<NamedAttrList> UpdateSliceOp::attributesForMoreDims(int64_t more) {
+  return attributesWithLaterAxis(*this, getDimAttr(), getDimAttrName(), more);
+}
+
+/// A position along `dim` has the row of its own number less `position`, if there is one.
+SmallVector<Value> UpdateSliceOp::decompose(OpBuilder &builder) {
+  Location loc = getLoc();
+  const int64_t dim = getDim(), written = shapeOf(getRows())[size_t(dim)], length = shapeOf(getState())[size_t(dim)];
+  auto number = [&](int64_t value) { return ConstantOp::create(builder, loc, builder.getI64TensorAttr({value})); };
+  auto along = RankedTensorType::get({length}, builder.getI64Type());
+  Value place = IotaOp::create(builder, loc, along, Value(), 0, 0, 1);
+  Value row = SubOp::create(builder, loc, place, getPosition());
+  Value isNew = AndOp::create(builder, loc, CompareOp::create(builder, loc, ComparePredicate::ge, row, number(0)),
+                              CompareOp::create(builder, loc, ComparePredicate::lt, row, number(written)));
+  row = MinOp::create(builder, loc, MaxOp::create(builder, loc, row, number(0)), number(written - 1));
+  Value picked = GatherOp::create(builder, loc, getType(), getRows(), row, dim);
+  SmallVector<int64_t> shape(shapeOf(getState()).size(), 1);
+  shape[size_t(dim)] = length;
+  isNew = ReshapeOp::create(builder, loc, RankedTensorType::get(shape, builder.getI1Type()), isNew);
+  return {SelectOp::create(builder, loc, isNew, picked, getState())};
+}
+
+LogicalResult UpdateSliceOp::verify() {
+  auto state = tensorType(getState()), rows = tensorType(getRows());
+  const size_t dim = size_t(getDim());
+  SmallVector<int64_t> shape(rows.getShape());
+  if (dim >= shape.size() || shape.size() != size_t(state.getRank()))
+    return emitOpError("(C1) needs rows of the state's rank and a dim of it, got ") << rows << " and dim " << dim;
+  const int64_t written = std::exchange(shape[dim], state.getDimSize(unsigned(dim))), last = shape[dim] - written;
+  if (ArrayRef<int64_t>(shape) != state.getShape() || last < 0 || rows.getElementType() != state.getElementType())
+    return emitOpError("(C1) rows ") << rows << " must be as " << state << ", with at most " << shape[dim] << " along dim " << dim;
+  auto position = tensorType(getPosition());
+  if (position.getRank() != 0 || !position.getElementType().isInteger(64))
+    return emitOpError("(C2) position must be a tensor<i64>, got ") << position;
+  DenseIntElementsAttr constant;
+  if (matchPattern(getPosition(), m_Constant(&constant)))
+    if (int64_t at = *constant.value_begin<int64_t>(); at < 0 || at > last)
+      return emitOpError("(C2) position ") << at << " is not in 0 to " << last;
+  if (getResult().getType() != getState().getType())
+    return emitOpError("(C3) result ") << getResult().getType() << " must have the state's type " << state;
+  return success();
+}
+
 ShardingRule CumsumOp::getShardingRule() { return axisLocalRule(*this, {static_cast<int64_t>(getAxis())}); }
 
 std::optional<NamedAttrList> CumsumOp::attributesForMoreDims(int64_t more) {

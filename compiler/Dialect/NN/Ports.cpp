@@ -65,6 +65,8 @@ ArgumentPort argumentPort(func::FuncOp function, unsigned index) {
       port.dims.push_back(isa<StringAttr>(dim) ? cast<StringAttr>(dim).str() : std::string());
   if (auto initial = attrs ? attrs.getAs<FloatAttr>(ports::initial) : FloatAttr())
     port.initial = initial.getValueAsDouble();
+  if (auto largest = attrs ? attrs.getAs<IntegerAttr>(ports::largest) : IntegerAttr())
+    port.largest = largest.getInt();
   size_t rank = shapeOf(function.getArgument(index)).size();
   if (auto lookups = attrs ? attrs.getAs<ArrayAttr>(ports::lookups) : ArrayAttr())
     for (Attribute lookup : lookups)
@@ -94,6 +96,7 @@ static SmallVector<NamedValue> valuesOf(const ArgumentPort &port, Builder &build
           {ports::stepScalar, text(port.stepScalar)},
           {ports::defaultInput, text(port.defaultInput)},
           {ports::wholeOf, text(port.wholeOf)},
+          {ports::largest, port.largest ? builder.getI64IntegerAttr(*port.largest) : Attribute()},
           {ports::lookups, lookups.empty() ? Attribute() : builder.getArrayAttr(lookups)}};
 }
 static SmallVector<NamedValue> valuesOf(const ResultPort &port, Builder &builder) {
@@ -188,6 +191,10 @@ LogicalResult verifyPorts(func::FuncOp function) {
       return userError(argument.getLoc(), ErrorKind::Model)
              << "step scalar '" << port.stepScalar << "' of type " << argument.getType()
              << " must have rank 0 and be no state";
+    if (port.largest && (port.stepScalar.empty() || *port.largest < 0 || !tensorType(argument).getElementType().isInteger(64)))
+      return userError(argument.getLoc(), ErrorKind::Model)
+             << "argument " << argument.getArgNumber() << " of type " << argument.getType() << " is to be at most " << *port.largest
+             << "; only step scalars of i64 have a largest value, 0 or more";
   }
   std::set<std::string> written;
   for (unsigned index = 0; index < function.getNumResults(); ++index) {

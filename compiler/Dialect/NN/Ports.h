@@ -19,6 +19,8 @@ struct ArgumentPort {
   /// `nn.whole_of`: the input of the same type whose data this is, all of them in every micro-batch and on every rank; or "".
   std::string wholeOf;
   std::vector<Lookup> lookups; ///< `nn.lookups`: what is certainly looked up by it, so that bad ids are found beforehand
+  /// `nn.largest`, of a step scalar of i64: a run gives 0 to this (plan::Port::largest). A position in a state needs it.
+  std::optional<int64_t> largest = {};
   bool isState() const { return !state.empty(); }
   /// Neither a state nor another argument's data once more: what a run is given.
   bool isGiven() const { return state.empty() && wholeOf.empty(); }
@@ -35,7 +37,7 @@ struct ResultPort {
 /// The names of the attributes.
 namespace ports {
 constexpr const char *name = "nn.name", *dims = "nn.dims", *state = "nn.state", *initial = "nn.initial", *stepScalar = "nn.step_scalar",
-                     *defaultInput = "nn.default_input", *wholeOf = "nn.whole_of", *lookups = "nn.lookups", *writes = "nn.writes", *gradient = "nn.gradient";
+                     *defaultInput = "nn.default_input", *wholeOf = "nn.whole_of", *lookups = "nn.lookups", *largest = "nn.largest", *writes = "nn.writes", *gradient = "nn.gradient";
 } // namespace ports
 
 ArgumentPort argumentPort(func::FuncOp function, unsigned index);
@@ -55,7 +57,7 @@ std::map<std::string, unsigned> writtenBy(func::FuncOp function);
 bool isWritten(Value value);
 
 /// Names of states are unique and no parameter's; every written name is a parameter or state of the result's type and
-/// is written once; step scalars have rank 0; what is whole of an input has the
+/// is written once; step scalars have rank 0, and with a range i64; what is whole of an input has the
 /// input's type.
 LogicalResult verifyPorts(func::FuncOp function);
 /// The lookups of an argument that has some are of the form that setArgumentPort writes.
