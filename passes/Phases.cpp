@@ -98,8 +98,17 @@ static void buildPartition(OpPassManager &passes, const Options &options) {
   }
 }
 
-/// A graph of whole sequences becomes one step of generation. After precision, which rounds keys and values before they are held.
-static void buildGenerate(OpPassManager &passes, const Options &) {
+/// A graph of whole sequences becomes one step of generation: the passes that make one program of many ranks, on virtual ranks that
+/// are the steps. Serial again at the end. After precision, which rounds keys and values before they are held.
+static void buildGenerate(OpPassManager &passes, const Options &options) {
+  passes.addPass(createKeepLogits({options.maxLength}));
+  passes.addPass(createAnnotateSteps({options.maxLength, options.stepRows}));
+  passes.addPass(createVerifyAnnotated());
+  buildPropagate(passes, Options());
+  buildPartition(passes, Options());
+  passes.addPass(createHoldKeys());
+  passes.addPass(createSimplify());    // equal masks and places are one value, which is proven once
+  passes.addPass(createProveCausal()); // on masks as a step computes them
   passes.addPass(createVerifyGenerated());
 }
 
@@ -146,7 +155,8 @@ static bool changesTypes(const Options &options) { return options.narrowsProduct
 
 ArrayRef<Phase> phases() {
   static const Phase all[] = {{"raise", buildRaise},         {"train", buildTrain, trains},
-                              {"precision", buildPrecision, changesTypes}, {"generate", buildGenerate, generates},
+                              {"precision", buildPrecision, changesTypes},
+                              {"generate", buildGenerate, generates},
                               {"annotate", buildAnnotate},   {"propagate", buildPropagate},
                               {"partition", buildPartition}, {"stage", buildStage},
                               {"recompute", buildRecompute, trains}, {"kernels", buildKernels}};

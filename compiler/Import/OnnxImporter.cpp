@@ -9,6 +9,7 @@
 #include "compiler/Import/GraphBuilder.h"
 #include "compiler/Import/OnnxModel.h"
 #include "compiler/Import/OnnxOps/OnnxOp.h"
+#include "compiler/Import/SequenceInputs.h"
 #include "compiler/Import/SymbolicDims.h"
 #include "compiler/Location.h"
 #include "compiler/ModuleAttributes.h"
@@ -481,10 +482,14 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
   Expected<std::vector<StoredTensor>> bound = readBoundInputs(model, options.constants, dims);
   if (!bound.ok())
     return bound.status();
+  if (options.sequenceLength)
+    HPC_RETURN_IF_ERROR(bindSequenceSizes(model, options.sequenceLength, dims));
   Expected<std::vector<std::vector<int64_t>>> shapes = bindDims(model, dims);
   if (!shapes.ok())
     return shapes.status();
   HPC_RETURN_IF_ERROR(bindInputs(model, std::move(*bound), *shapes));
+  if (options.sequenceLength)
+    HPC_RETURN_IF_ERROR(bindInputs(model, sequenceInputs(model, *shapes), *shapes));
   Expected<std::vector<const Node *>> nodes = orderedNodes(model);
   if (!nodes.ok())
     return nodes.status();

@@ -11,21 +11,6 @@ namespace hpc {
 #define GEN_PASS_DEF_ANNOTATESEQUENCE
 #include "passes/Annotate/Passes.h.inc"
 
-/// Ops that mix positions of activations, beside attention. Not those that count positions (a sum along a mask), nor those
-/// that only make keys, which attention needs whole anyway (keys of earlier steps before the new ones).
-static LogicalResult checkMixers(func::FuncOp function, const SequenceDims &sequence, StringRef flag) {
-  nn::Dependences dependences = nn::findDependences(function);
-  auto isMixed = [&](Value result) {
-    return sequence.of(result) && dependences.lookup(result).isTrunk() && !sequence.isOfKeysAlone(result);
-  };
-  for (Operation *op : sequence.mixers())
-    if (llvm::any_of(op->getResults(), isMixed))
-      return userError(op, ErrorKind::Unsupported)
-             << flag << ": " << describeOp(op) << " needs all positions of a sequence at once, and ranks that share a sequence "
-             << "meet in attention alone; use --dp or --tp";
-  return success();
-}
-
 namespace {
 struct AnnotateSequence : impl::AnnotateSequenceBase<AnnotateSequence> {
   using AnnotateSequenceBase::AnnotateSequenceBase;
@@ -50,8 +35,12 @@ struct AnnotateSequence : impl::AnnotateSequenceBase<AnnotateSequence> {
       userError(function, ErrorKind::Unsupported) << flag << ": no attention is in the model, so it has no positions to share; use --dp or --tp";
       return signalPassFailure();
     }
-    if (failed(checkMixers(function, sequence, flag)))
+    if (Operation *op = findMixer(function, sequence)) {
+      userError(op, ErrorKind::Unsupported)
+          << flag << ": " << describeOp(op) << " needs all positions of a sequence at once, and ranks that share a sequence "
+          << "meet in attention alone; use --dp or --tp";
       return signalPassFailure();
+    }
     if (llvm::all_of(sequence.all(), [&](const auto &found) { return sequence.isOfKeysAlone(found.first); }))
       mlir::emitRemark(function.getLoc()) << flag << ": a step computes one position of each sequence, so these ranks compute the same; use --tp or --dp";
     else if (mode == "ulysses") // each rank has all positions of its heads, and as much work

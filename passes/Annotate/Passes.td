@@ -95,6 +95,19 @@ def AnnotateSequence : Pass<"hpc-annotate-sequence", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hpc::dist::DistDialect"];
 }
 
+def AnnotateSteps : Pass<"hpc-annotate-steps", "::mlir::ModuleOp"> {
+  let summary = "cut the positions of all activations over virtual ranks, of which each is a step of generation";
+  let description = [{
+    The mesh has an axis `cp` of length / rows steps, and an axis `row` of the rows of one. Positions are cut as hpc-annotate-sequence cuts them, in plain order. A value from which no attention
+    has its keys or values keeps one row: it is cut over `row` as well, up to the outputs. passes/Generate turns what a rank computes into what a step computes.
+
+    Before: `%ids: tensor<4x32xi64>`. After, with length=32 rows=8: `dist.seed = #dist.seed<"[4?, 32@cp]">`, and `"[4?, 32@(cp, row), 50?]"` of the logits.
+  }];
+  let options = [Option<"length", "length", "int64_t", "0", "positions of a sequence at most">,
+                 Option<"rows", "rows", "int64_t", "1", "positions of a step">];
+  let dependentDialects = ["::hpc::dist::DistDialect"];
+}
+
 def AnnotateZero : Pass<"hpc-annotate-zero", "::mlir::ModuleOp"> {
   let summary = "cut the states of the optimizer, and for level 3 stored parameters, over data parallelism";
   let description = [{

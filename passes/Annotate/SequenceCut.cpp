@@ -33,10 +33,22 @@ static dist::Seed seedOrOpen(Value value) {
   return dist::seedOf(value).value_or(dist::Seed{dist::replicated(shape), std::vector<bool>(shape.size(), true)});
 }
 
-void cutSequence(func::FuncOp function, const SequenceDims &sequence, ArrayRef<std::string> axes) {
+Operation *findMixer(func::FuncOp function, const SequenceDims &sequence) {
+  nn::Dependences dependences = nn::findDependences(function);
+  auto isMixed = [&](Value result) {
+    return sequence.of(result) && dependences.lookup(result).isTrunk() && !sequence.isOfKeysAlone(result);
+  };
+  for (Operation *op : sequence.mixers())
+    if (llvm::any_of(op->getResults(), isMixed))
+      return op;
+  return nullptr;
+}
+
+void cutSequence(func::FuncOp function, const SequenceDims &sequence, ArrayRef<std::string> axes,
+                 llvm::function_ref<bool(Value)> isMeant) {
   nn::Dependences dependences = nn::findDependences(function);
   for (const auto &[value, place] : sequence.all()) {
-    if (!dependences.lookup(value).fromInputs || isOfState(value, function))
+    if (!dependences.lookup(value).fromInputs || isOfState(value, function) || (isMeant && !isMeant(value)))
       continue;
     dist::Seed seed = seedOrOpen(value);
     dist::DimSharding &dim = seed.sharding.dims[place.dim];

@@ -98,8 +98,9 @@ Expected<OwningOpRef<ModuleOp>> Compilation::import(const std::string &file, con
   ImportOptions options;
   options.dims = dims;
   options.constants = constants;
-  options.inference = request.inference;
+  options.inference = request.inference || request.options.generates();
   options.training = request.options.trains();
+  options.sequenceLength = request.options.maxLength;
   options.withoutWeights = request.noWeights;
   options.followLinks = request.followLinks;
   Expected<OwningOpRef<ModuleOp>> imported = importOnnx(file, options, &context);

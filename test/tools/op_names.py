@@ -37,6 +37,8 @@ ALLOWED = {  # the first prefix that fits counts
     # Reductions shape the loop nest. Products become library calls, which read operands transposed and leave out tails;
     # a reshape is the buffer of its operand.
     "passes/Kernels/Fusion/Fusion": {"ReduceOp", "MatmulOp"},
+    "passes/Generate/HoldKeys.cpp": {"AttentionOp", "IotaOp"},  # whose keys are held, and a source that starts elsewhere
+    "passes/Generate/ProveCausal.cpp": {"AttentionOp", "UpdateSliceOp", "AddOp"},  # what is proven, of the ops that hpc-hold-keys makes
     "passes/Kernels/": {"ReduceOp", "MatmulOp", "TransposeOp", "ReshapeOp"},
     "passes/Lower/KernelWork.cpp": {"AttentionOp", "AttentionGradOp"},  # whose code works on blocks of scores
     "passes/Lower/": {"MatmulOp", "ReshapeOp"},
