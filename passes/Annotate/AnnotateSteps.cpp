@@ -51,7 +51,7 @@ struct AnnotateSteps : impl::AnnotateStepsBase<AnnotateSteps> {
       return;
     // 1. The virtual mesh.
     if (rows < 1 || length % rows || length / rows < 2) {
-      userError(getOperation(), ErrorKind::Usage) << "steps of " << rows << " positions do not make up a sequence of " << length
+      userError(getOperation(), ErrorKind::Usage) << "steps of " << int64_t(rows) << " positions do not make up a sequence of " << int64_t(length)
                                                   << "; --max-length must be a multiple of --prefill-chunk, at least twice as much";
       return signalPassFailure();
     }

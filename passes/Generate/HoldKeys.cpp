@@ -95,26 +95,32 @@ private:
            << "generate with a model whose positions meet in causal attention alone";
   }
 
+  LogicalResult refuseSize(Operation *op, int64_t size) {
+    return userError(*op->user_begin(), ErrorKind::Unsupported)
+           << "--generate: " << describeOp(*op->user_begin()) << " has a dim of " << size << " that moves with the " << length()
+           << " positions of a sequence; export the model with one element a position there";
+  }
+
   /// The first index of a dim that a rank has.
   FailureOr<Value> placeOf(dist::OffsetOp op) {
     const dist::DimSharding dim = op.getDim().getValue().dims[0];
     const std::vector<std::string> axes = dist::cutAxes(op.getDim().getValue());
     if (dim.size() != 1 || dim[0].size != length() || axes.front() != mesh.axes[0].name)
-      return userError(*op->user_begin(), ErrorKind::Unsupported)
-             << "--generate: " << describeOp(*op->user_begin()) << " has a dim of " << dist::globalSize(dim) << " that moves with the " << length()
-             << " positions of a sequence; export the model with one element a position there";
+      return refuseSize(op, dist::globalSize(dim));
     return axes.size() == 1 ? position : Value(nn::AddOp::create(builder, op.getLoc(), position, row));
   }
 
   /// The rows of a step, or the one of them that counts, of a value that all steps (all rows) have.
-  Value rowsOf(dist::SliceOp op) {
+  FailureOr<Value> rowsOf(dist::SliceOp op) {
     const bool isOfStep = op.getAxis() == mesh.axes[0].name;
     const Value first = isOfStep ? position : row;
     const size_t dim = size_t(op.getToDim()), sub = size_t(op.getToSub());
+    if (const int64_t size = op.getAfter().getValue().dims[dim][sub].size; size != length() && (isOfStep || size != rows()))
+      return refuseSize(op, size);
     // A source needs no gather: it starts elsewhere.
     if (auto iota = op.getOperand().getDefiningOp<nn::IotaOp>(); iota && iota.getDim() == dim && op.getBefore().getValue().dims[dim].size() == 1) {
       Value offset = iota.getOffset() ? Value(nn::AddOp::create(builder, op.getLoc(), iota.getOffset(), first)) : first;
-      return nn::IotaOp::create(builder, iota.getLoc(), op.getType(), offset, iota.getDim(), iota.getStart(), iota.getStep());
+      return Value(nn::IotaOp::create(builder, iota.getLoc(), op.getType(), offset, iota.getDim(), iota.getStart(), iota.getStep()));
     }
     // 1. The dim, with the digits of its index apart.
     SmallVector<int64_t> shape(nn::shapeOf(op.getOperand()));

@@ -141,7 +141,7 @@ public:
           const bool isLater = key > first + query;
           if (isLater && !isHidden(key))
             return "position " + std::to_string(first + query) + " sees position " + std::to_string(key);
-          sees = sees || isLater || !isHidden(key);
+          sees = sees || (!isLater && !isHidden(key));
         }
         if (!sees)
           return "position " + std::to_string(first + query) + " sees no position";
