@@ -1,8 +1,10 @@
 // Options, chance and ends of sequences, beside what GoldenTest.cpp compares with Hugging Face.
 #include "runtime/generate/Continuations.h"
 #include "runtime/generate/LogitsProcessors.h"
+#include "runtime/generate/Loop.h"
 #include "runtime/generate/StopTexts.h"
 #include "runtime/generate/TokenChoice.h"
+#include "test/unit/runtime/generate/HashModel.h"
 
 #include <cmath>
 #include <functional>
@@ -313,6 +315,80 @@ TEST(StopTextsTest, SearchesBytesNotTokens) {
   EXPECT_EQ(stops.cut("aSTOPy"), "a");
   EXPECT_EQ(stops.cut("a\xC3\xA9STOP"), "a");
   EXPECT_EQ(stops.cut("aSTO"), "aSTO");
+}
+
+/// The model of HashModel.h: a row's cache is its ids.
+class CachedHashModel : public Decoder {
+public:
+  explicit CachedHashModel(int64_t batch) : given{batch, 2, 64, 40}, caches(batch, std::vector<int64_t>(64)) {}
+  DecoderShape shape() const override { return given; }
+  Status prefill(const std::vector<int64_t> &ids, int64_t position, int64_t row, std::vector<float> &logits) override {
+    for (int64_t at = 0; at < given.batch; ++at)
+      std::copy_n(ids.begin() + at * given.chunk, given.chunk, caches[at].begin() + position);
+    return read(position + row, logits);
+  }
+  Status decode(const std::vector<int64_t> &ids, int64_t position, std::vector<float> &logits) override {
+    for (int64_t at = 0; at < given.batch; ++at)
+      caches[at][position] = ids[at];
+    return read(position, logits);
+  }
+  Status reorder(const std::vector<int64_t> &rows) override {
+    const std::vector<std::vector<int64_t>> before = caches;
+    for (int64_t at = 0; at < given.batch; ++at)
+      caches[at] = before[rows[at]];
+    return Status::success();
+  }
+
+private:
+  Status read(int64_t last, std::vector<float> &logits) const {
+    logits.clear();
+    for (const std::vector<int64_t> &cache : caches) {
+      const std::vector<float> own = hash_model::logitsAfter({cache.begin(), cache.begin() + last + 1}, given.vocabulary, 0x1p-14);
+      logits.insert(logits.end(), own.begin(), own.end());
+    }
+    return Status::success();
+  }
+
+  const DecoderShape given;
+  std::vector<std::vector<int64_t>> caches;
+};
+
+// A prompt gets the same answers alone and in any batch, among others of unlike length: by seed, and as the beams of the caches say.
+TEST(ContinuationsTest, BatchesChangeNoAnswer) {
+  GenerationOptions beam, drawn = sampling(3);
+  beam.strategy = Strategy::Beam;
+  beam.beams = beam.returnSequences = 3;
+  beam.eos = drawn.eos = {5, 9};
+  drawn.topK = 8;
+  drawn.returnSequences = 2;
+  const auto tasksOf = [&](const std::vector<int64_t> &numbers) {
+    std::vector<Task> tasks;
+    for (int64_t number : numbers) {
+      std::vector<int64_t> prompt;
+      for (int64_t position = 0; position < 1 + number * 5 % 7; ++position)
+        prompt.push_back((number * 3 + position * position) % 40);
+      for (std::unique_ptr<Continuation> &continuation : makeContinuations(number % 2 ? beam : drawn, {number, prompt}, {}))
+        tasks.push_back({prompt, std::move(continuation)});
+    }
+    return tasks;
+  };
+  const auto run = [&](int64_t batch, std::vector<Task> tasks) {
+    CachedHashModel decoder(batch);
+    const Expected<LoopTimes> times = runLoop(decoder, tasks);
+    EXPECT_TRUE(times.ok()) << times.status().text();
+    std::vector<std::vector<int64_t>> ids;
+    for (const Task &task : tasks)
+      for (const Answer &answer : task.continuation->answers())
+        ids.push_back(answer.ids);
+    return ids;
+  };
+  std::vector<std::vector<int64_t>> alone;
+  for (int64_t number = 0; number < 6; ++number)
+    for (const std::vector<int64_t> &ids : run(3, tasksOf({number})))
+      alone.push_back(ids);
+  ASSERT_EQ(alone.size(), 15u);
+  for (int64_t batch : {3, 5, 8, 20})
+    EXPECT_EQ(run(batch, tasksOf({0, 1, 2, 3, 4, 5})), alone) << batch;
 }
 
 } // namespace
