@@ -8,7 +8,7 @@
 namespace hpc {
 
 /// On an nn.window and the nn.pad of zeros before it: the result lies in the buffer of the operand, and matrix products
-/// alone read it, as their right operand.
+/// alone read it, as their right operand. Also on an nn.slice along one dim, in steps of 1: products read the part where it lies.
 constexpr const char *implicitAttrName = "hpc.implicit";
 inline bool isImplicit(Operation *op) { return op->hasAttr(implicitAttrName); }
 

@@ -94,7 +94,7 @@ def DecomposeComposites : Pass<"hpc-decompose-composites", "::mlir::ModuleOp"> {
 }
 
 def FoldTransposes : Pass<"hpc-fold-transposes", "::mlir::ModuleOp"> {
-  let summary = "a transpose of the last two dims of a matmul operand becomes its flag";
+  let summary = "products read transposed operands and gathered blocks, and write blocks to scatter, without a copy";
   let description = [{
         %t = nn.transpose %k {permutation = array<i64: 0, 1, 3, 2>} : tensor<2x3x33x8xf32> -> tensor<2x3x8x33xf32>
         %s = nn.matmul %q, %t : ...
@@ -102,6 +102,24 @@ def FoldTransposes : Pass<"hpc-fold-transposes", "::mlir::ModuleOp"> {
         %s = nn.matmul %q, %k {transpose_rhs} : ...
 
     A transpose that also permutes leading dims is split, so that what remains to be copied keeps its rows.
+
+    A gather along the last dim puts one block behind the other, which hpc-pack-collectives would put side by side by a transpose. Where products alone read
+    them, as left operands, it is left out. Blocks along what is summed over are multiplied one after the other, in one sum (`hpc.implicit`: the product reads the
+    part where it lies). That is done where reading the sum again costs no more than the copy.
+
+        %t = nn.transpose %g {permutation = array<i64: 1, 0, 2>} : tensor<2x5x8xf32> -> tensor<5x2x8xf32>
+        %x = nn.reshape %t : tensor<5x2x8xf32> -> tensor<5x16xf32>
+        %y = nn.matmul %x, %w : tensor<5x16xf32>, tensor<16x6xf32> -> tensor<5x6xf32>
+
+        %b = nn.reshape %g : tensor<2x5x8xf32> -> tensor<10x8xf32>
+        %x0 = nn.slice %b {hpc.implicit, starts = array<i64: 0, 0>, ...} : tensor<10x8xf32> -> tensor<5x8xf32>
+        %w0 = nn.slice %w {hpc.implicit, starts = array<i64: 0, 0>, ...} : tensor<16x6xf32> -> tensor<8x6xf32>
+        %p0 = nn.matmul %x0, %w0 : ...
+        ...
+        %y = nn.add %p0, %p1 {hpc.adds_in_product} : ...
+
+    Blocks along the rows of the result (a weight's gradient) make a product with one more dim. Columns of a result that a reduce-scatter deals out are computed block
+    by block likewise, with one more dim of the right operand.
   }];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }

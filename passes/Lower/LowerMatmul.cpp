@@ -14,16 +14,30 @@ struct BatchDim {
 };
 } // namespace
 
-/// The part of a whole tensor that an operand is, under the exact extent of its contracted dim.
-static dist::RawBlockOp blockOf(Value value) {
+namespace {
+/// That an operand is a part of a whole tensor along one dim.
+struct PartOfWhole {
+  Operation *op = nullptr; ///< null where it is whole
+  int64_t dim = 0;
+};
+} // namespace
+
+/// Under the exact extent of its contracted dim.
+static PartOfWhole partOf(Value value) {
   if (auto fill = value.getDefiningOp<dist::FillTailOp>())
     value = fill.getOperand();
-  return value.getDefiningOp<dist::RawBlockOp>();
+  if (auto block = value.getDefiningOp<dist::RawBlockOp>())
+    return {block, int64_t(block.getDim())};
+  auto slice = value.getDefiningOp<nn::SliceOp>();
+  if (!slice || !isImplicit(slice))
+    return {};
+  auto [part, whole] = std::mismatch(nn::shapeOf(value).begin(), nn::shapeOf(value).end(), nn::shapeOf(slice.getOperand()).begin());
+  return {slice, part - nn::shapeOf(value).begin()};
 }
 /// As the operand lies in memory.
 static ArrayRef<int64_t> storedShape(Value value) {
-  dist::RawBlockOp block = blockOf(value);
-  return nn::shapeOf(block ? block.getOperand() : value);
+  Operation *part = partOf(value).op;
+  return nn::shapeOf(part ? part->getOperand(0) : value);
 }
 
 /// Batch dims of the result, major to minor, sizes of 1 left out.
@@ -77,13 +91,16 @@ Status StageLowering::lowerMatmul(nn::MatmulOp op) {
   // A part of a whole tensor begins at an offset, and is exact in its dim.
   std::optional<plan::ByCoord> exactM;
   for (auto [operand, value] : {std::pair(&gemm.a, op.getLhs()), std::pair(&gemm.b, op.getRhs())})
-    if (dist::RawBlockOp block = blockOf(value)) {
-      const BlockTable &table = blocks.find(block.getResult())->second;
+    if (auto [op, dim] = partOf(value); op) {
+      auto slice = dyn_cast<nn::SliceOp>(op);
+      const BlockTable table = slice ? BlockTable{slice.getStarts()[dim], nn::shapeOf(value)[dim]} : blocks.find(op->getResult(0))->second;
       ArrayRef<int64_t> stored = storedShape(value);
       operand->offset = table.start;
       for (int64_t &offset : operand->offset.values)
-        offset *= ShapedType::getNumElements(stored.drop_front(block.getDim() + 1)) * byteSize(elementDType(value));
-      const bool isLast = block.getDim() + 1 == stored.size(), isLhs = operand == &gemm.a;
+        offset *= ShapedType::getNumElements(stored.drop_front(dim + 1)) * byteSize(elementDType(value));
+      const bool isLast = dim + 1 == int64_t(stored.size()), isLhs = operand == &gemm.a;
+      if (dim + 2 < int64_t(stored.size())) // of the batch
+        continue;
       if (isLast == (isLhs != operand->transpose))
         gemm.k = table.extent;
       else if (isLhs)
