@@ -159,7 +159,8 @@ static bool isModerate(Value term, double bound) {
   return true;
 }
 
-/// If only the causal mask may mask: all causal steps become the attribute, whatever their low numbers.
+/// If only causal masks and windows may mask: all causal steps become the attribute, whatever their low numbers, since a
+/// row sees the keys from its window's first to its own.
 static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
   MaskSplit split;
   split.everyRowSees = true;
@@ -172,16 +173,20 @@ static std::optional<MaskSplit> takeAllCausal(ArrayRef<ScoreStep> steps) {
     std::optional<ScoreStep> selection = step.term ? asSelection(step.term) : step;
     if (selection) {
       auto [offset, others] = splitCausal(selection->visible);
-      if (!offset || !others.empty())
+      if (!llvm::all_of(others, isWindow))
         return std::nullopt;
-      split.causalOffset = std::min(split.causalOffset.value_or(*offset), *offset);
+      if (offset)
+        split.causalOffset = std::min(split.causalOffset.value_or(*offset), *offset);
+      if (!others.empty())
+        split.rest.push_back({{}, others, selection->low});
     } else if (isModerate(step.term, bound)) {
       split.rest.push_back(step);
     } else {
       return std::nullopt;
     }
   }
-  return split;
+  bool hasWindow = llvm::any_of(split.rest, [](const ScoreStep &step) { return !step.term; });
+  return hasWindow && !split.causalOffset ? std::nullopt : std::optional(split); // a window alone stays as it was
 }
 
 /// Otherwise only elements that end as -infinity whatever else is masked: causal masks of -infinity that no other

@@ -110,7 +110,15 @@ static std::optional<Affine> affineOf(Value value, int &opsLeft) {
   return affine;
 }
 
-std::optional<int64_t> causalOffset(const Conjunct &conjunct) {
+namespace {
+/// Query i sees key j if sign * (i - j) + start >= 0.
+struct Bound {
+  int64_t start, sign;
+  int64_t queries, keys;
+};
+} // namespace
+
+static std::optional<Bound> boundOf(const Conjunct &conjunct) {
   // A mask may get its leading dims after the comparison.
   Value condition = conjunct.condition;
   while (Operation *view = condition.getDefiningOp()) {
@@ -177,7 +185,20 @@ std::optional<int64_t> causalOffset(const Conjunct &conjunct) {
   case Predicate::ne:
     return std::nullopt;
   }
-  return row == 1 && column == -1 ? std::optional(start) : std::nullopt;
+  if (std::abs(row) != 1 || column != -row)
+    return std::nullopt;
+  ArrayRef<int64_t> shape = nn::shapeOf(compare.getResult());
+  return Bound{start, row, shape[rank - 2], shape[rank - 1]};
+}
+
+std::optional<int64_t> causalOffset(const Conjunct &conjunct) {
+  std::optional<Bound> bound = boundOf(conjunct);
+  return bound && bound->sign == 1 ? std::optional(bound->start) : std::nullopt;
+}
+
+bool isWindow(const Conjunct &conjunct) {
+  std::optional<Bound> bound = boundOf(conjunct);
+  return bound && bound->sign == -1 && bound->start >= 0 && bound->queries - bound->start <= bound->keys;
 }
 
 } // namespace hpc

@@ -18,4 +18,7 @@ SmallVector<Conjunct> conjunctsOf(Value condition, bool isNegated);
 /// o, if the conjunct is j <= i + o in the last two coordinates (i, j) and depends on no other.
 std::optional<int64_t> causalOffset(const Conjunct &conjunct);
 
+/// Whether the conjunct is j >= i - w for some w of 0 or more, and each query sees a key by it: with causal masks beside it, too.
+bool isWindow(const Conjunct &conjunct);
+
 } // namespace hpc

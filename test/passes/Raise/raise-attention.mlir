@@ -625,3 +625,52 @@ func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x3x8xf32>, %v: tensor<2x2
   %y = nn.matmul %p, %v3 : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
   return %y : tensor<2x4x3x8xf32>
 }
+
+// -----
+
+// A causal mask and a window of two keys in one selection that is added, with a low number that is finite: a row sees its own key, so the causal part is the op's own and the window hides.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x3x8xf32>, %[[K:[^:]*]]: tensor<2x4x3x8xf32>, %[[V:[^:]*]]: tensor<2x4x3x8xf32>
+// CHECK: %[[W:.*]] = nn.compare le
+// CHECK: %[[S:.*]] = nn.reshape %[[W]] : tensor<3x3xi1> -> tensor<1x1x3x3xi1>
+// CHECK: nn.attention %[[Q]], %[[K]], %[[V]] visible %[[S]] : tensor<1x1x3x3xi1> {causal_offset = 0 : i64, hidden = -3.40{{.*}}E+38 : f64, scale = 1.000000e+00 : f64}
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %first = nn.iota {dim = 0 : i64, start = -1 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %w = nn.compare le %first, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %both = nn.and %c, %w : tensor<3x3xi1>, tensor<3x3xi1> -> tensor<3x3xi1>
+  %a = nn.select %both, %zero, %low : tensor<3x3xi1>, tensor<f32>, tensor<f32> -> tensor<3x3xf32>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.add %s, %a : tensor<2x4x3x3xf32>, tensor<3x3xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
+
+// -----
+
+// A window that begins after a query's own key leaves the first row without a key: all its scores are as low, and its weights are uniform, over later keys as well.
+// CHECK-LABEL: func.func @main(
+// CHECK: nn.attention {{.*}} bias
+// CHECK-NOT: causal_offset
+// CHECK: return
+func.func @main(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32> {
+  %low = nn.constant dense<-3.40282347E+38> : tensor<f32> : tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32> : tensor<f32>
+  %i = nn.iota {dim = 0 : i64} : tensor<3x1xi64>
+  %first = nn.iota {dim = 0 : i64, start = 1 : i64} : tensor<3x1xi64>
+  %j = nn.iota {dim = 1 : i64} : tensor<1x3xi64>
+  %c = nn.compare ge %i, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %w = nn.compare le %first, %j : tensor<3x1xi64>, tensor<1x3xi64> -> tensor<3x3xi1>
+  %both = nn.and %c, %w : tensor<3x3xi1>, tensor<3x3xi1> -> tensor<3x3xi1>
+  %a = nn.select %both, %zero, %low : tensor<3x3xi1>, tensor<f32>, tensor<f32> -> tensor<3x3xf32>
+  %s = nn.matmul %q, %k {transpose_rhs} : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x3xf32>
+  %m = nn.add %s, %a : tensor<2x4x3x3xf32>, tensor<3x3xf32> -> tensor<2x4x3x3xf32>
+  %p = nn.softmax %m : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %y = nn.matmul %p, %v : tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32> -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}
