@@ -163,6 +163,22 @@ private:
           ++readers[input];
     for (const ValueInfo &output : model.outputs)
       ++readers[output.name];
+    findCompared(nodes);
+  }
+
+  /// A value that comparisons alone read, whole or in part: nothing of it can be learned.
+  bool isCompared(const std::string &name) const { return compared.count(name) && !measured.count(name); }
+
+  void findCompared(ArrayRef<const Node *> nodes) {
+    static const std::set<std::string> comparisons{"Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"};
+    static const std::set<std::string> views{"Expand", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"};
+    for (const ValueInfo &output : model.outputs)
+      measured.insert(output.name);
+    for (const Node *node : llvm::reverse(nodes)) {
+      bool isPart = views.count(node->op) && isCompared(node->outputs.front());
+      (comparisons.count(node->op) || isPart ? compared : measured).insert(node->inputs.begin(), node->inputs.end());
+      measured.insert(node->captured.begin(), node->captured.end());
+    }
   }
 
   /// Null when the value was not made because a node before it is unsupported.
@@ -183,7 +199,8 @@ private:
     return values[name] = value;
   }
   Value valueOf(const StoredTensor &tensor) {
-    Value value = isWeight(tensor) ? builder.weight(tensor) : builder.known(tensor);
+    bool isKnown = isCompared(tensor.name) && !tensor.isAbsent() && tensor.elements() <= maxFoldedElements;
+    Value value = isWeight(tensor) && !isKnown ? builder.weight(tensor) : builder.known(tensor);
     return tensor.narrow ? builder.asNarrow(value, *tensor.narrow) : value;
   }
 
@@ -406,6 +423,7 @@ private:
   std::map<std::string, Value> values;
   std::map<std::string, const StoredTensor *> initializers;
   std::map<std::string, int64_t> readers;
+  std::set<std::string> compared, measured; ///< read by comparisons; by other nodes
   llvm::DenseSet<Value> aliased;
   UnsupportedList unsupported;
   const Node *failed = nullptr; ///< where the builder's error comes from
