@@ -94,6 +94,15 @@ TEST_F(Gpu, AnErrorOnTheCardIsFoundAndNamed) {
   EXPECT_TRUE(isNamed);
 }
 
+// Kernels lie in several modules where a plan was made of several. If it fails, the second one's are not found.
+TEST_F(Gpu, CodeInTwoModules) {
+  GpuPlan run;
+  run.plan.modules = {{"ptx", {}, 80, GpuPlan::kernels(), {"test_relu"}}, {"ptx", {}, 80, GpuPlan::kernels(), {"test_add_bias"}}};
+  Expected<std::unique_ptr<Session>> session = run.create();
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  run.expectRight(**session, 3);
+}
+
 // What a machine lacks is said with what would help.
 TEST_F(Gpu, WhatIsMissingIsNamed) {
   GpuPlan run;

@@ -178,6 +178,17 @@ TEST(Session, OutputsOfRankZero) {
   EXPECT_EQ((*outputs)[1].as<float>()[0], input(0).as<float>()[12]); // x's first element of the second micro-batch
 }
 
+// Kernels lie in several modules where a plan was made of several. If it fails, the second one's are not found.
+TEST(Session, TakesCodeOfSeveralModules) {
+  Prepared run;
+  run.plan.modules.push_back(run.plan.modules[0]);
+  run.plan.modules[0].symbols = {"test_relu"};
+  run.plan.modules[1].symbols = {"test_add_bias"};
+  Expected<std::unique_ptr<Session>> session = run.create();
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  expectRight(run, **session, 3);
+}
+
 TEST(Session, ErrorsBeforeTheRun) {
   {
     Prepared run;
