@@ -29,6 +29,7 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute, un
       {hadLocationsAttrName, onModule, forms::flag},
       {implicitAttrName, onOp, forms::flag},
       {kernelNameAttrName, onOp, forms::text},
+      {"hpc.kernel_prefix", onModule, forms::text}, // kernels::kernelPrefixAttrName
       {keptBytesAttrName, onModule, forms::numbers},
       {locationAttrName, onModule | onFunction | onOp, forms::location},
       {lossAttrName, onModule, forms::text},

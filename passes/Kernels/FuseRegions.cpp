@@ -17,7 +17,10 @@ using kernels::FusionRoles;
 /// Names like `softmax_2x3x33x33_0`: equal regions share one, in the order in which they are met.
 class Symbols {
 public:
-  std::string find(nn::FusedOp region, const std::string &base) {
+  explicit Symbols(std::string prefix) : prefix(std::move(prefix)) {}
+
+  std::string find(nn::FusedOp region, std::string base) {
+    base.insert(0, prefix);
     auto &known = regions[base];
     for (auto [number, other] : llvm::enumerate(known))
       if (kernels::areEqual(region, other))
@@ -27,6 +30,7 @@ public:
   }
 
 private:
+  const std::string prefix;
   std::map<std::string, std::vector<nn::FusedOp>> regions;
 };
 
@@ -177,7 +181,8 @@ struct FuseRegionsPass : impl::FuseRegionsBase<FuseRegionsPass> {
           blocks.push_back(&block);
       return WalkResult::advance();
     });
-    Symbols symbols;
+    auto prefix = getOperation()->getAttrOfType<StringAttr>(kernels::kernelPrefixAttrName);
+    Symbols symbols(prefix ? prefix.str() : "");
     for (Block *block : blocks)
       fuseBlock(*block, symbols);
     getOperation().walk(kernels::removeKernelName);

@@ -6,6 +6,9 @@
 
 namespace hpc::kernels {
 
+/// Of the module, a text: with what the names of its kernels begin. Plans that become entries of one have different ones.
+constexpr const char *kernelPrefixAttrName = "hpc.kernel_prefix";
+
 inline void setKernelName(Operation *op, StringAttr composite) { op->setAttr(kernelNameAttrName, composite); }
 /// Null where it comes from no composite.
 inline StringAttr kernelNameOf(Operation *op) { return op->getAttrOfType<StringAttr>(kernelNameAttrName); }

@@ -8,7 +8,7 @@ namespace hpc {
 
 struct EntryPlan {
   std::string name;
-  plan::Plan plan; ///< placed, and without entries; kernels of different plans have different names (hpc-fuse-regions)
+  plan::Plan plan; ///< placed, and without entries; kernels of different plans have different names (hpc.kernel_prefix)
 };
 
 struct MergedPlan {
