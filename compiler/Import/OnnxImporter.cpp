@@ -501,7 +501,7 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
   if (!bound.ok())
     return bound.status();
   if (options.sequenceLength)
-    HPC_RETURN_IF_ERROR(bindSequenceSizes(model, options.sequenceLength, dims));
+    HPC_RETURN_IF_ERROR(bindSequenceSizes(model, options.sequenceRows, options.sequenceLength, dims));
   Expected<std::vector<std::vector<int64_t>>> shapes = bindDims(model, dims);
   if (!shapes.ok())
     return shapes.status();

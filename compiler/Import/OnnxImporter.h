@@ -14,6 +14,7 @@ struct ImportOptions {
   bool inference = false;              ///< nodes in training mode (Dropout) behave as in inference, with a remark
   bool training = false;               ///< the graph becomes a training step: Dropout in training mode is imported as such
   int64_t sequenceLength = 0;          ///< the graph becomes a step of generation: positions of its sequences, from which all inputs but the ids follow; 0: it does not
+  int64_t sequenceRows = 0;            ///< then: the number of them; 0: by `dims`, else 1
   bool withoutWeights = false;         ///< external data is not read, though it may be there
   bool followLinks = false;            ///< external data may be or lie beyond links
 };

@@ -33,8 +33,12 @@ std::optional<std::string> openName(const ValueInfo &input, size_t dim) {
 
 } // namespace
 
-Status bindSequenceSizes(const Model &model, int64_t length, std::map<std::string, int64_t> &dims) {
-  const std::string flag = "--max-length=" + std::to_string(length);
+Status bindSequenceSizes(const Model &model, int64_t rows, int64_t length, std::map<std::string, int64_t> &dims) {
+  struct Wanted {
+    const char *flag, *unit;
+    int64_t size, fallback; ///< 0: any, and the fallback where it is open
+  };
+  const Wanted wanted[] = {{"--batch", "rows", rows, 1}, {"--max-length", "positions", length, length}};
   std::set<std::string> ofIds;
   const bool isSole = llvm::count_if(model.inputs, [](const ValueInfo &input) { return roleOf(input) == Role::Ids; }) == 1;
   for (const ValueInfo &input : model.inputs) {
@@ -43,11 +47,14 @@ Status bindSequenceSizes(const Model &model, int64_t length, std::map<std::strin
     for (size_t dim : {0, 1})
       if (std::optional<std::string> name = openName(input, dim))
         ofIds.insert(*name);
-    std::optional<std::string> name = openName(input, 1);
-    const int64_t size = name ? dims.try_emplace(*name, length).first->second : input.dims[1].size.value_or(length);
-    if (size != length)
-      return Status::error(ErrorKind::Usage, flag + ": input '" + input.name + "' has " + std::to_string(size) + " positions" +
-                                                 (name ? " by --dim " + *name + "; leave that out" : " in the model; export it with that size open, or generate up to that length"));
+    for (size_t dim : {0, 1}) {
+      const Wanted &is = wanted[dim];
+      std::optional<std::string> name = openName(input, dim);
+      const int64_t size = name ? dims.try_emplace(*name, is.size ? is.size : is.fallback).first->second : input.dims[dim].size.value_or(is.size);
+      if (is.size && size != is.size)
+        return Status::error(ErrorKind::Usage, std::string(is.flag) + "=" + std::to_string(is.size) + ": input '" + input.name + "' has " + std::to_string(size) + " " + is.unit +
+                                                   (name ? " by --dim " + *name + "; leave that out" : " in the model; export it with that size open, or give that size"));
+    }
   }
   for (const ValueInfo &input : model.inputs) // before masks, whose size may be that of the past and of the ids
     if (roleOf(input) == Role::Past)

@@ -7,6 +7,7 @@
 #include "compiler/Sidecar/TensorRules.h"
 #include "passes/Driver/Alternatives.h"
 #include "passes/Driver/DropoutRate.h"
+#include "passes/Driver/Generation.h"
 #include "passes/Driver/Imbalance.h"
 #include "passes/Driver/InputKind.h"
 #include "passes/Driver/LayoutComparison.h"
@@ -17,6 +18,7 @@
 #include "passes/Driver/Verify.h"
 #include "passes/Driver/WriteAnnotations.h"
 #include "passes/Driver/WriteSpec.h"
+#include "passes/Kernels/KernelName.h"
 #include "passes/Phases.h"
 #include "passes/Place/Place.h"
 #include "passes/Schedule/EvaluationEntry.h"
@@ -101,6 +103,7 @@ Expected<OwningOpRef<ModuleOp>> Compilation::import(const std::string &file, con
   options.inference = request.inference || request.options.generates();
   options.training = request.options.trains();
   options.sequenceLength = request.options.maxLength;
+  options.sequenceRows = request.batch;
   options.withoutWeights = request.noWeights;
   options.followLinks = request.followLinks;
   Expected<OwningOpRef<ModuleOp>> imported = importOnnx(file, options, &context);
@@ -113,6 +116,8 @@ Expected<OwningOpRef<ModuleOp>> Compilation::import(const std::string &file, con
   ModelSource{file, dims, request.inference, request.dropout, constants}.write(root);
   root->setAttr(optionsAttrName, request.options.toAttribute(&context));
   root->setAttr(phaseAttrName, builder.getStringAttr("import"));
+  if (request.options.generates())
+    root->setAttr(kernels::kernelPrefixAttrName, builder.getStringAttr("rows" + std::to_string(request.options.stepRows) + "_"));
   return imported;
 }
 
@@ -188,9 +193,11 @@ Status Compilation::makeReference() {
   } else {
     serial = module->clone();
   }
-  if (request.options.trains()) { // the serial step, of which no phase makes another
+  if (request.options.generates())
+    whole = serial->clone();
+  if (request.options.trains() || request.options.generates()) { // the serial step, of which no phase makes another
     auto ignore = [](StringRef) { return success(); };
-    if (failed(hpc::runPhases(*serial, request.options, "train", ignore, [](PassManager &) {})))
+    if (failed(hpc::runPhases(*serial, request.options, request.options.trains() ? "train" : "generate", ignore, [](PassManager &) {})))
       return Status::error(diagnostics.first.value_or(ErrorKind::Internal), "");
   }
   propagated = serial->clone();
@@ -352,7 +359,7 @@ Status Compilation::makePlan() {
 }
 
 Expected<std::string> Compilation::verify() {
-  return verifyPlan({*serial, *propagated, *module, *lowered, request.planFolder, request.verifyInputs});
+  return verifyPlan(verification());
 }
 
 // ---- all of it ----------------------------------------------------------------------------------
@@ -368,13 +375,26 @@ Expected<CompiledPlan> compile(const CompileRequest &request) {
     if (said.empty() && severity == DiagnosticSeverity::Error)
       said = text;
   });
-  Compilation compilation(request, context, diagnostics);
+  const bool generates = request.options.generates();
+  Compilation compilation(generates ? decodeRequest(request) : request, context, diagnostics);
   auto whole = [&](const Status &status) {
     return status.ok() || !status.message().empty() ? status : Status::error(status.kind(), said);
   };
   for (auto step : {&Compilation::load, &Compilation::runPhases, &Compilation::makePlan})
     HPC_RETURN_IF_ERROR(whole((compilation.*step)()));
   CompiledPlan compiled;
+  if (generates) {
+    Expected<Generation> generation = makeGeneration(compilation, context, diagnostics);
+    HPC_RETURN_IF_ERROR(whole(generation.status()));
+    if (request.verify) {
+      Expected<std::string> report = verify(*generation, compilation);
+      HPC_RETURN_IF_ERROR(whole(report.status()));
+      compiled.verified = std::move(*report);
+    }
+    compiled.plan = std::move(generation->merged.plan);
+    compiled.facts = std::move(generation->facts);
+    return compiled;
+  }
   if (request.verify) {
     Expected<std::string> report = compilation.verify();
     HPC_RETURN_IF_ERROR(whole(report.status()));

@@ -6,6 +6,7 @@
 #include "passes/Driver/DiagnosticPrinter.h"
 #include "passes/Driver/SpecFile.h"
 #include "passes/Driver/Trial.h"
+#include "passes/Driver/Verify.h"
 #include "passes/Lower/Lower.h"
 #include "passes/Options.h"
 #include "runtime/plan/PlanFacts.h"
@@ -26,6 +27,8 @@ struct CompileRequest {
   std::string configuration; ///< the device configuration of an .onnx model; "" = its first
   std::map<std::string, int64_t> dims;
   std::map<std::string, std::string> constants; ///< inputs bound at compile time: name -> file
+  int64_t batch = 0;             ///< rows of a plan for generation; 0 = by `dims`, else 1
+  int64_t prefillChunk = 0;      ///< its most positions in a step of prefill; 0 = chosen (Generation.h)
   bool inference = false;        ///< nodes in training mode are compiled for inference
   std::optional<double> dropout; ///< the rate of all dropouts, in place of the model's own
   bool evaluate = false;         ///< a training plan gets the entry `evaluate` (passes/Schedule/EvaluationEntry.h)
@@ -67,6 +70,9 @@ public:
   Status makePlan();
   /// What was compared and how close it was. Needs `request.verify` and makePlan.
   Expected<std::string> verify();
+  /// Of a plan for generation, with `request.verify` and after makePlan: the step, and the model on whole sequences.
+  Verification verification() { return {*serial, *propagated, *module, *lowered, request.planFolder, request.verifyInputs}; }
+  ModuleOp wholeSequences() { return *whole; }
 
 private:
   Status takeOptions();
@@ -84,7 +90,8 @@ private:
 
   MLIRContext &context;
   DiagnosticPrinter &diagnostics;
-  OwningOpRef<ModuleOp> serial;     ///< for verify: what was imported
+  OwningOpRef<ModuleOp> whole;      ///< for verify of generation: what was imported
+  OwningOpRef<ModuleOp> serial;     ///< for verify: what was imported; of training and generation, the step
   OwningOpRef<ModuleOp> propagated; ///< the same after propagate
   OwningOpRef<ModuleOp> uncut;      ///< for trials: after precision
   OwningOpRef<ModuleOp> raised;     ///< for profiles: after raise
@@ -92,7 +99,7 @@ private:
 };
 
 struct CompiledPlan {
-  plan::Plan plan;
+  plan::Plan plan; ///< with the options' maxLength the plan for generation (Generation.h)
   plan::PlanFacts facts;
   std::string verified; ///< the report, where the request asks for one
 };

@@ -85,8 +85,8 @@ struct Verifier {
     return options;
   }
 
-  bool hasInt8Weights() const {
-    auto parameters = mainOf(what.propagated).getOps<nn::ParameterOp>();
+  static bool hasInt8Weights(ModuleOp module) {
+    auto parameters = mainOf(module).getOps<nn::ParameterOp>();
     return llvm::any_of(parameters, [](nn::ParameterOp op) { return op.getInt8Along().has_value(); });
   }
 
@@ -111,7 +111,7 @@ struct Verifier {
     // they are stored, all that follows by the serial program with those that it has.
     std::vector<Tensor> raised = *after;
     ParameterLoader stored = parameters;
-    if (hasInt8Weights()) {
+    if (hasInt8Weights(what.propagated) && !hasInt8Weights(what.serial)) {
       RunOptions asStored = doublePrecision();
       asStored.parameters = stored = storedParametersFromFiles(".");
       Expected<std::vector<Tensor>> found = runFunction(mainOf(what.propagated), inputs, asStored);
@@ -329,6 +329,17 @@ struct Verifier {
 };
 } // namespace
 
+Expected<StepReport> verifyStep(const Verification &what, std::vector<Tensor> inputs, VerifySession &session) {
+  Verifier verifier{what, std::move(inputs), {}, parametersFromFiles("."), {}, {}};
+  HPC_RETURN_IF_ERROR(verifier.checkMemory());
+  HPC_RETURN_IF_ERROR(verifier.compareRaised());
+  HPC_RETURN_IF_ERROR(verifier.comparePartitioned());
+  verifier.dropValues();
+  Expected<RunReport> run = runAndJudge(what, verifier.inputs, session, /*keepsStates=*/true);
+  HPC_RETURN_IF_ERROR(run.status());
+  return StepReport{verifier.raise.worst, verifier.partition.worst, run->worstOfBound, verifier.comparedValues, run->buffers};
+}
+
 Expected<std::string> verifyPlan(const Verification &what) {
   Expected<std::vector<Tensor>> inputs = inputsFor(mainOf(what.serial), what.inputs);
   if (!inputs.ok())
@@ -338,7 +349,9 @@ Expected<std::string> verifyPlan(const Verification &what) {
   HPC_RETURN_IF_ERROR(verifier.compareRaised());
   HPC_RETURN_IF_ERROR(verifier.comparePartitioned());
   verifier.dropValues();
-  Expected<RunReport> run = runAndJudge(what, verifier.inputs);
+  Expected<std::unique_ptr<VerifySession>> session = VerifySession::create(what.lowered.plan, what.planFolder);
+  HPC_RETURN_IF_ERROR(session.status());
+  Expected<RunReport> run = runAndJudge(what, verifier.inputs, **session);
   if (!run.ok())
     return run.status();
   dist::Mesh mesh = dist::meshOf(what.compiled);

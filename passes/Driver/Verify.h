@@ -3,6 +3,7 @@
 // plan with poisoned memory.
 #pragma once
 
+#include "compiler/Interpreter/Tensor.h"
 #include "compiler/MLIR.h"
 #include "passes/Lower/Lower.h"
 #include "runtime/base/Status.h"
@@ -17,6 +18,17 @@ struct Verification {
   std::string planFolder;
   std::string inputs; ///< an .npz, or "" for made-up inputs
 };
+
+/// What the three comparisons of one run found.
+struct StepReport {
+  double raise = 0, partition = 0, plan = 0; ///< the largest difference, as a part of its bound
+  int64_t values = 0, buffers = 0;           ///< that were compared
+};
+
+struct VerifySession;
+
+/// The comparisons on given inputs, in the order of the arguments of @main; the session goes on from the states that it has.
+Expected<StepReport> verifyStep(const Verification &verification, std::vector<Tensor> inputs, VerifySession &session);
 
 /// A report of what was compared and how close it was, or an error that names the first tensor that differs: ONNX node,
 /// rank, index, both values, the bound (of kind Plan: it exits 1, whoever broke it).

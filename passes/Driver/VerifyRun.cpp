@@ -287,35 +287,59 @@ struct PlanRun {
 };
 } // namespace
 
-static Expected<PlanRun> runPlan(const Verification &what, const std::vector<Tensor> &inputs, Recording &recording) {
+Expected<std::unique_ptr<VerifySession>> VerifySession::create(const plan::Plan &plan, const std::string &planFolder) {
+  auto made = std::make_unique<VerifySession>();
   SessionOptions options;
-  options.planFolder = what.planFolder;
+  options.planFolder = planFolder;
   options.poison = true;
-  options.observer = [&](const ObservedInstruction &seen) { return recording.take(seen); };
-  Expected<std::unique_ptr<Session>> session = Session::create(recording.plan, host::createHostBackend(), options);
+  options.observer = [one = made.get()](const ObservedInstruction &seen) { return one->observer ? one->observer(seen) : Status::success(); };
+  Expected<std::unique_ptr<Session>> session = Session::create(plan, host::createHostBackend(), options);
   if (!session.ok())
     return session.status();
+  made->session = std::move(*session);
+  return made;
+}
+
+Expected<Tensor> VerifySession::state(const std::string &name) {
+  for (size_t tensor = 0; tensor < session->saved().size(); ++tensor)
+    if (session->saved()[tensor].name == name) {
+      Array whole;
+      HPC_RETURN_IF_ERROR(session->read(tensor, whole));
+      return tensorFromArray(whole);
+    }
+  return Status::error(ErrorKind::Plan, "the plan has no state '" + name + "'");
+}
+
+static Expected<PlanRun> runPlan(const Verification &what, const std::vector<Tensor> &inputs, Recording &recording, VerifySession &session) {
   func::FuncOp serial = mainFunction(what.serial);
   std::vector<Array> arrays;
   for (auto [number, input] : llvm::enumerate(inputs))
     if (nn::argumentPort(serial, unsigned(number)).isGiven())
       arrays.push_back(tensorToArray(input));
-  Expected<std::vector<Array>> outputs = (*session)->run(arrays, Outputs::All);
-  if (!outputs.ok())
-    return outputs.status();
-  PlanRun run{std::move(*outputs), {}};
+  session.observer = [&](const ObservedInstruction &seen) { return recording.take(seen); };
+  PlanRun run;
+  Status status = session.session->run(session.entry, arrays, run.outputs, Outputs::All);
+  session.observer = {};
+  HPC_RETURN_IF_ERROR(status);
   std::map<std::string, unsigned> written = nn::writtenBy(serial);
-  for (size_t tensor = 0; tensor < (*session)->saved().size(); ++tensor)
-    if (const std::string &name = (*session)->saved()[tensor].name; written.count(name))
-      HPC_RETURN_IF_ERROR((*session)->read(tensor, run.written[name]));
+  for (size_t tensor = 0; tensor < session.session->saved().size(); ++tensor)
+    if (const std::string &name = session.session->saved()[tensor].name; written.count(name))
+      HPC_RETURN_IF_ERROR(session.session->read(tensor, run.written[name]));
   return run;
 }
 
-Expected<RunReport> runAndJudge(const Verification &what, const std::vector<Tensor> &inputs) {
+Expected<RunReport> runAndJudge(const Verification &what, std::vector<Tensor> inputs, VerifySession &session, bool keepsStates) {
   const plan::Plan &plan = what.lowered.plan;
+  func::FuncOp serial = mainFunction(what.serial), compiled = mainFunction(what.compiled);
+  for (unsigned number = 0; keepsStates && number < serial.getNumArguments(); ++number)
+    if (nn::ArgumentPort port = nn::argumentPort(serial, number); port.isState()) {
+      Expected<Tensor> state = session.state(port.state);
+      HPC_RETURN_IF_ERROR(state.status());
+      inputs[number] = std::move(*state);
+    }
   Recording recording(plan, dist::meshOf(what.compiled));
   HPC_RETURN_IF_ERROR(recording.addAll(what.lowered));
-  Expected<PlanRun> ran = runPlan(what, inputs, recording);
+  Expected<PlanRun> ran = runPlan(what, inputs, recording, session);
   if (!ran.ok())
     return ran.status();
   HPC_RETURN_IF_ERROR(recording.checkAllMade());
@@ -329,7 +353,6 @@ Expected<RunReport> runAndJudge(const Verification &what, const std::vector<Tens
     HPC_RETURN_IF_ERROR(judge.noteOverflow(op, operands, results));
     return follower.follow(op, operands, results);
   };
-  func::FuncOp serial = mainFunction(what.serial), compiled = mainFunction(what.compiled);
   Expected<std::vector<Tensor>> results = runPartitioned(compiled, inputs, recording.mesh, options);
   if (!results.ok()) // such as ranks whose copies of an output differ
     return Status::error(ErrorKind::Plan, results.status().message());

@@ -4,6 +4,7 @@
 
 #include "passes/Driver/Difference.h"
 #include "passes/Driver/Verify.h"
+#include "runtime/core/Session.h"
 
 namespace hpc {
 
@@ -21,7 +22,19 @@ struct RunReport {
   std::vector<Tensor> results; ///< of the compiled program, as the plan has them
 };
 
-/// An error names the first instruction that differs.
-Expected<RunReport> runAndJudge(const Verification &what, const std::vector<Tensor> &inputs);
+/// A session of poisoned memory that runs entry after entry.
+struct VerifySession {
+  static Expected<std::unique_ptr<VerifySession>> create(const plan::Plan &plan, const std::string &planFolder);
+  /// The tensor that is saved under a name, as it is now; an error where there is none.
+  Expected<Tensor> state(const std::string &name);
+
+  std::unique_ptr<Session> session;
+  size_t entry = 0;  ///< to run
+  Observer observer; ///< of its run
+};
+
+/// One run of the session's entry, whose plan is `what.lowered`'s. An error names the first instruction that differs.
+/// `keepsStates`: states are what the session has, not those of the inputs.
+Expected<RunReport> runAndJudge(const Verification &what, std::vector<Tensor> inputs, VerifySession &session, bool keepsStates = false);
 
 } // namespace hpc

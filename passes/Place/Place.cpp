@@ -67,11 +67,15 @@ Status placeBuffers(plan::Plan &plan, const PlaceOptions &options) {
       stage.workBytes = std::max(stage.workBytes, placeTemporaries(stage, *ranges, longer));
     }
   }
-  if (options.memory == 0)
+  return checkPeak(plan, options.memory);
+}
+
+Status checkPeak(const plan::Plan &plan, int64_t memory) {
+  if (memory == 0)
     return Status::success();
   plan::PlanFacts facts = plan::staticFacts(plan);
   for (size_t index = 0; index < plan.stages.size(); ++index)
-    HPC_RETURN_IF_ERROR(checkCapacity(plan.stages[index], facts.memory[index], index, options.memory));
+    HPC_RETURN_IF_ERROR(checkCapacity(plan.stages[index], facts.memory[index], index, memory));
   return Status::success();
 }
 

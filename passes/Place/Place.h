@@ -16,6 +16,9 @@ struct PlaceOptions {
 /// read before it is written), Capacity.
 Status placeBuffers(plan::Plan &plan, const PlaceOptions &options = {});
 
+/// Whether a rank takes no more than `memory`, which an error of kind Capacity explains; 0 = unlimited.
+Status checkPeak(const plan::Plan &plan, int64_t memory);
+
 /// Places a copy of the plan and runs the plan's check on it: for plans that are still rewritten.
 Status checkUnplaced(plan::Plan plan);
 

@@ -69,6 +69,31 @@ static Status readOptions(const Arguments &arguments, CommandLine &line) {
   return Status::success();
 }
 
+/// Sizes of a plan for generation, and what it cannot be beside.
+static Status readGeneration(const Arguments &arguments, CommandLine &line) {
+  for (const char *flag : {"batch", "max-length", "prefill-chunk"})
+    if (arguments.has(flag) && !arguments.has("generate"))
+      return usage(Twine("--") + flag + " is about a plan that continues texts; add --generate");
+  if (!arguments.has("generate"))
+    return Status::success();
+  for (auto [flag, why] : {std::pair("train", "a step of training has whole sequences"),
+                           {"cp", "a step of generation has few positions, which no axis cuts"},
+                           {"auto", "plans are compared by a step of whole sequences"},
+                           {"rank-layouts", "plans are compared by a step of whole sequences"}})
+    if (arguments.has(flag))
+      return usage(Twine("--") + flag + " does not go with --generate: " + why + "; leave one of them out");
+  if (!arguments.has("max-length"))
+    return usage("--generate needs --max-length=N, the positions that a row has at most: those of the prompt and of the answer");
+  if (!isInputKind(line.input, InputKind::Model))
+    return usage("--generate derives its steps from an .onnx model, and " + line.input + " is none; give the model");
+  line.options.maxLength = *arguments.whole("max-length");
+  line.batch = arguments.whole("batch").value_or(0);
+  line.prefillChunk = arguments.whole("prefill-chunk").value_or(0);
+  if (line.prefillChunk > line.options.maxLength)
+    return usage("--prefill-chunk=" + Twine(line.prefillChunk) + " is more than the " + Twine(line.options.maxLength) + " positions of --max-length; give at most that");
+  return Status::success();
+}
+
 /// Flags that would do nothing beside another one, or for this input.
 static Status checkTogether(const Arguments &arguments, CommandLine &line) {
   auto isOneOf = [](const Flag *flag, ArrayRef<StringRef> names) { return llvm::is_contained(names, flag->name); };
@@ -161,6 +186,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
   line.writeSpec = arguments.text("write-spec");
   line.writeAnnotations = arguments.text("write-onnx-annotations");
   HPC_RETURN_IF_ERROR(readOptions(arguments, line));
+  HPC_RETURN_IF_ERROR(readGeneration(arguments, line));
   line.output = arguments.text("output");
   line.compileTo = arguments.text("compile-to");
   line.dumpPhases = arguments.text("dump-phases");

@@ -5,6 +5,7 @@
 #include "compiler/Import/OnnxImporter.h"
 #include "runtime/base/ByteSize.h"
 #include "passes/Driver/Compilation.h"
+#include "passes/Driver/Generation.h"
 #include "passes/Driver/ProgramText.h"
 #include "passes/Driver/SidecarReasons.h"
 #include "passes/Driver/TrainedFolder.h"
@@ -173,16 +174,23 @@ struct Command {
     }
     // 3. The plan, its explanations and its checks.
     HPC_RETURN_IF_ERROR(compilation.makePlan());
-    const plan::Plan &plan = compilation.lowered->plan;
+    std::optional<Generation> generation;
+    if (line.options.generates()) {
+      Expected<Generation> made = makeGeneration(compilation, context, diagnostics);
+      HPC_RETURN_IF_ERROR(made.status());
+      generation = std::move(*made);
+    }
+    const plan::Plan &plan = generation ? generation->merged.plan : compilation.lowered->plan;
+    const plan::PlanFacts &facts = generation ? generation->facts : compilation.facts;
     if (line.explain) {
       plan::Plan explained = withSidecarPlaces(plan, sidecarPlaces(module()));
       Expected<std::string> step = predictedStep(plan, compilation.request.options);
       HPC_RETURN_IF_ERROR(step.status());
-      llvm::outs() << (line.explainAsJson ? plan::explainPlanJson(explained, compilation.facts)
-                                          : plan::explainPlan(explained, compilation.facts) + compilation.comparison + *step);
+      llvm::outs() << (line.explainAsJson ? plan::explainPlanJson(explained, facts)
+                                          : plan::explainPlan(explained, facts) + (generation ? cachesText(plan) : "") + compilation.comparison + *step);
     }
     if (line.verify) {
-      Expected<std::string> report = compilation.verify();
+      Expected<std::string> report = generation ? verify(*generation, compilation) : compilation.verify();
       if (!report.ok())
         return report.status();
       llvm::outs() << *report;
@@ -194,7 +202,7 @@ struct Command {
     if (line.explain || line.verify || !line.writeSpec.empty())
       return Status::success();
     int64_t most = 0;
-    for (const plan::MemoryFacts &memory : compilation.facts.memory)
+    for (const plan::MemoryFacts &memory : facts.memory)
       most = std::max(most, memory.total());
     llvm::outs() << "compiled a plan for " << countText(plan.worldSize(), "rank") << " of at most " << byteSizeText(most)
                  << " each; nothing is written without -o PLAN\n";
@@ -239,6 +247,8 @@ int compileMain(int argc, char **argv, DialectRegistry &registry) {
     request.keepsChoices = !line->writeSpec.empty() || !line->writeAnnotations.empty();
     request.planFolder = folderOf(line->output);
     request.checkRewrites = std::getenv("HPC_CHECK_REWRITES") != nullptr; // for tests
+    if (request.options.generates())
+      request = decodeRequest(std::move(request));
     Compilation compilation(std::move(request), context, diagnostics);
     status = Command{*line, compilation, context, diagnostics}.run();
   }

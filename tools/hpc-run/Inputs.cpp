@@ -219,7 +219,7 @@ Expected<std::vector<Array>> readInputs(plan::Plan &plan, const std::vector<std:
       continue;
     if (!given[i])
       return usage("input " + portText(port) + " is missing; give it by --input=FILE.npz or --input=" + port.name +
-                   "=FILE.npy" + (port.isStepScalar ? "; --train gives it, and --data the others" : ""));
+                   "=FILE.npy" + (port.largest ? "; hpc-generate gives it" : port.isStepScalar ? "; --train gives it, and --data the others" : ""));
     HPC_RETURN_IF_ERROR(checkArray(port, *given[i]));
     if (weight) {
       replace(*weight, given[i]->array);

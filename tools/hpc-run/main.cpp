@@ -239,6 +239,9 @@ Status readPlanOf(const Flags &flags, int64_t process, Work &work) {
   Expected<size_t> entry = plan::findEntry(work.plan, flags.entry);
   HPC_RETURN_IF_ERROR(entry.status());
   work.number = *entry;
+  if (process == 0 && !work.entries.empty() && flags.entry.empty() && !flags.training.any())
+    std::fprintf(stderr, "note: the plan has the entries %s; this runs '%s', --entry=NAME another one\n", plan::entryNames(work.plan).c_str(),
+                 work.plan.entries[0].name.c_str());
   HPC_RETURN_IF_ERROR(checkFiles(flags, work.plan));
   return checkDestinations(flags, process);
 }
