@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAMS = re.compile(r"(^|\s|/)(hpc-opt|hpc-run|hpc-train|hpc-plan|hpc-calibrate) \S|^\s*(\$ )?tools/\S+\.sh")
+PROGRAMS = re.compile(r"(^|\s|/)(hpc-opt|hpc-run|hpc-train|hpc-generate|hpc-plan|hpc-calibrate) \S|^\s*(\$ )?tools/\S+\.sh")
 TIME = re.compile(r"^\[\d{4}-\d\d-\d\d [\d:,]+\]|\bMFU [\d.]+%")
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 MASKED = re.compile(r"\s?(ms|us|s|sec|step/s|tokens/s|GFLOP/s|GB/s)\b|\s?(of (the bound|the largest)|values of all|buffers;)")

@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-TOOLS = {"HpcOpt": "hpc-opt", "HpcRun": "hpc-run", "HpcPlan": "hpc-plan", "HpcCalibrate": "hpc-calibrate"}
+TOOLS = {"HpcOpt": "hpc-opt", "HpcRun": "hpc-run", "HpcPlan": "hpc-plan", "HpcCalibrate": "hpc-calibrate", "HpcGenerate": "hpc-generate"}
 ROW = re.compile(r'^      \{"([\w-]+)",(.*?), (AllTools|Hpc\w+(?: \| Hpc\w+)*)(?:, "([\w-]+)")?\},$', re.M | re.S)
 
 
@@ -29,7 +29,7 @@ def flags_of_help(text):
 
 source, axes = (open(path).read() for path in sys.argv[1:])
 rows = [(name, tools, alias, ".positional()" in rest) for name, rest, tools, alias in ROW.findall(source)]
-rows += [(name, "HpcOpt", "", False) for name in re.findall(r'AxisRole::\w+, "([\w-]+)"', axes)]
+rows += [(name, "HpcOpt" if role == "Sequence" else "HpcOpt | HpcGenerate", "", False) for role, name in re.findall(r'AxisRole::(\w+), "([\w-]+)"', axes)]
 assert len(rows) > 80, len(rows)
 for key, tool in TOOLS.items():
     listed = {name: (alias, positional) for name, tools, alias, positional in rows if key in tools or tools == "AllTools"}

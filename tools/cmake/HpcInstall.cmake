@@ -9,8 +9,8 @@ endforeach()
 set_property(TARGET hpc_mlir APPEND PROPERTY INTERFACE_INCLUDE_DIRECTORIES ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 set_property(TARGET hpc_driver PROPERTY EXPORT_NAME driver)
 install(TARGETS ${hpc_targets} EXPORT hpc-targets ARCHIVE DESTINATION lib)
-set_target_properties(hpc-opt hpc-run hpc-train hpc-plan hpc-calibrate PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # LLVM lies in a folder of its own
-install(TARGETS hpc-opt hpc-run hpc-train hpc-plan hpc-calibrate RUNTIME DESTINATION bin)
+set_target_properties(hpc-opt hpc-run hpc-train hpc-generate hpc-plan hpc-calibrate PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # LLVM lies in a folder of its own
+install(TARGETS hpc-opt hpc-run hpc-train hpc-generate hpc-plan hpc-calibrate RUNTIME DESTINATION bin)
 install(DIRECTORY runtime/cost/machines DESTINATION share/hpc) # compiled in, too (runtime/cost/CMakeLists.txt)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION share) # manual pages and completion (tools/flags/CMakeLists.txt)
 foreach(plugin hpc_mpi hpc_ucx hpc_cuda_plugin hpc_sentencepiece) # looked for beside the tools

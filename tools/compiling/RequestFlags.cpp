@@ -107,14 +107,14 @@ Status readRequest(const Arguments &arguments, bool trains, CompileRequest &requ
   options.tpLayout = arguments.text("tp-layout");
   request.givesLayout = arguments.has("tp-layout");
   options.sp = arguments.has("sp");
-  options.cpMode = arguments.text("cp-mode");
-  options.cpBalance = arguments.text("cp-balance");
+  for (auto [flag, field] : {std::pair("cp-mode", &options.cpMode), {"cp-balance", &options.cpBalance}, {"pp-schedule", &options.ppSchedule}})
+    if (arguments.knows(flag))
+      *field = arguments.text(flag);
   options.panels = arguments.has("panels");
   if (arguments.has("explain") && arguments.text("explain") != "json")
     request.layouts = arguments.text("explain") == "layouts" ? CompileRequest::ComparesAll : CompileRequest::ComparesSmall;
   options.ppSplit = arguments.text("pp-split");
-  options.ppChunks = *arguments.whole("pp-chunks");
-  options.ppSchedule = arguments.text("pp-schedule");
+  options.ppChunks = arguments.whole("pp-chunks").value_or(1);
   for (auto [flag, why] : {std::pair("onnx-configuration", "names none; leave it out for the model's first"),
                            {"pp-schedule", "names none; leave it out for what fits"},
                            {"machine", "names none; leave it out, or give a name or a file"},

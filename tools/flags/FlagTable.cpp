@@ -63,21 +63,60 @@ constexpr int64_t mostThreads = 1024;
 /// A double counts them.
 constexpr int64_t mostSteps = int64_t(1) << 53;
 
+/// hpc-train has --micro-batch instead; rows of a decoding step are no sequences to cut.
+static unsigned toolsOf(dist::AxisRole role) {
+  return HpcOpt | (role == dist::AxisRole::Time ? 0u : HpcTrain) | (role == dist::AxisRole::Sequence ? 0u : HpcGenerate);
+}
+
 static std::vector<Flag> makeTable() {
   std::vector<Flag> table = {
+      // hpc-generate
+      {"model", file("MODEL").positional(), "An .onnx model of a decoder, or a plan of hpc-opt --generate", group::general, HpcGenerate},
+      {"prompt", text("TEXT").repeated(), "Text that the model continues", group::texts, HpcGenerate},
+      {"prompts", file("FILE.jsonl"), "File with a prompt a line: {\"prompt\": \"...\"} or {\"text\": \"...\"}; - is standard input", group::texts, HpcGenerate},
+      {"ids", file("FILE.jsonl").optional(), "Prompts as ids, {\"ids\": [5, 9]} a line, and answers likewise, without a tokenizer (default: standard input)", group::texts, HpcGenerate},
+      {"tokenizer", file("FOLDER|FILE"),
+       "Tokenizer of the model: a folder with tokenizer.json, or vocab.json and merges.txt, or SentencePiece's tokenizer.model; its end token ends an answer",
+       group::texts, HpcGenerate},
+      {"output", file("FILE.jsonl"), "File with a line of JSON for each answer: prompt, text, ids, finish_reason, score of a beam (default: text is printed as it comes)",
+       group::texts, HpcGenerate, "o"},
+      {"end-token", whole("ID", 0, std::numeric_limits<int32_t>::max()).repeated(), "Token that ends an answer (default: the tokenizer's end token)", group::texts, HpcGenerate},
+      {"stop", text("TEXT").repeated(), "Text that ends an answer, and is left out", group::texts, HpcGenerate},
+      {"strategy", oneOf({"greedy", "sampling", "beam"}),
+       "Strategy: greedy: the most likely token; sampling: one drawn at random; beam: the most likely of --beams answers (default: beam with --beams, sampling with "
+       "--temperature, --top-k, --top-p or --seed, else greedy)",
+       group::choice, HpcGenerate},
+      {"max-new-tokens", whole("N", 1, std::numeric_limits<int32_t>::max()).orElse("128"), "Tokens of an answer at most", group::choice, HpcGenerate},
+      {"min-length", whole("N", 0, std::numeric_limits<int32_t>::max()).orElse("0"), "Tokens of prompt and answer before an end token may come", group::choice, HpcGenerate},
+      {"min-new-tokens", whole("N", 0, std::numeric_limits<int32_t>::max()).orElse("0"), "Tokens of an answer before an end token may come", group::choice, HpcGenerate},
+      {"repetition-penalty", realFromZero("X", /*zeroToo=*/false).orElse("1"), "Above 1, tokens that prompt or answer have become less likely", group::choice, HpcGenerate},
+      {"temperature", realFromZero("X", /*zeroToo=*/false).orElse("1"), "Logits are divided by it before one is drawn", group::choice, HpcGenerate},
+      {"top-k", whole("N", 0, std::numeric_limits<int32_t>::max()).orElse("0"), "One of the N most likely tokens is drawn; 0: of all", group::choice, HpcGenerate},
+      {"top-p", realFromZero("X", /*zeroToo=*/false).orElse("1"), "One of the most likely tokens that together have this probability is drawn", group::choice, HpcGenerate},
+      {"seed", whole("N", 0, RunState::largestSeed).orElse("0"), "Seed of what is drawn, the same on every layout", group::choice, HpcGenerate},
+      {"beams", whole("N", 2, 1024).orElse("4"), "Answers that a beam search follows at a time", group::choice, HpcGenerate},
+      {"length-penalty", real("X").orElse("1"), "Power of an answer's length that divides its log probability", group::choice, HpcGenerate},
+      {"early-stopping", oneOf({"no", "yes", "never"}).orElse("no"),
+       "End of a beam search, once --beams answers have ended: yes: at once; no: when the best running one scores lower; never: when none can score higher",
+       group::choice, HpcGenerate},
+      {"num-return-sequences", whole("N", 1, 1024).orElse("1"), "Answers to each prompt", group::choice, HpcGenerate},
+      {"batch", whole("N", 1, dist::maxDegree), "Rows that are computed together (default: one for each answer or beam, as far as 8 reach)", group::model, HpcGenerate},
+      {"prefill-chunk", whole("N", 1, int64_t(1) << 32), "Positions of prompts that are computed together (default: 64, or all)", group::model, HpcGenerate},
+      {"weights-type", oneOf({"float", "int8"}).orElse("float"), "Weights of products; int8 has a scale for each output channel", group::model, HpcGenerate},
+
       // hpc-opt
       {"model", file("MODEL").positional(), "An .onnx model, or a program in .mlir from --dump-phases", group::general, HpcOpt},
       {"output", file("PLAN"), "File of the plan; with --compile-to file of the program (default: none)", group::model, HpcOpt, "o"},
-      {"dim", text("NAME=N").repeated(), "Size of a symbolic dim of the model, or of one dim of an input (x.2=N)", group::model, HpcOpt | HpcTrain},
-      {"const", file("NAME=FILE").repeated(), "Input bound to the array of a .npz, .npy or .pb file; it may decide shapes", group::model, HpcOpt | HpcTrain},
+      {"dim", text("NAME=N").repeated(), "Size of a symbolic dim of the model, or of one dim of an input (x.2=N)", group::model, HpcOpt | HpcTrain | HpcGenerate},
+      {"const", file("NAME=FILE").repeated(), "Input bound to the array of a .npz, .npy or .pb file; it may decide shapes", group::model, HpcOpt | HpcTrain | HpcGenerate},
       {"no-weights", onOff(), "No external data is read: the plan fits any weights of its shapes (hpc-run --weights)", group::model, HpcOpt},
-      {"follow-links", onOff(), "External data may be links, as in the model cache of a hub", group::model, HpcOpt | HpcTrain},
-      {"inference", onOff(), "Nodes exported in training mode (Dropout) compute as in inference, also with --train", group::model, HpcOpt | HpcTrain},
-      {"dtype", oneOf({"model", "bf16", "fp16"}).orElse("model"), "Type of operands of products; all else stays f32", group::model, HpcOpt | HpcTrain},
+      {"follow-links", onOff(), "External data may be links, as in the model cache of a hub", group::model, HpcOpt | HpcTrain | HpcGenerate},
+      {"inference", onOff(), "Nodes exported in training mode (Dropout) compute as in inference, also with --train", group::model, HpcOpt | HpcTrain | HpcGenerate},
+      {"dtype", oneOf({"model", "bf16", "fp16"}).orElse("model"), "Type of operands of products; all else stays f32", group::model, HpcOpt | HpcTrain | HpcGenerate},
       {"weights", oneOf({"float", "int8"}).orElse("float"), "Weights of products; int8 has a scale for each output channel", group::model, HpcOpt},
-      {"deterministic", onOff(), "The same bits on every layout: sums are exact, in f64, which takes time and memory", group::model, HpcOpt | HpcTrain},
+      {"deterministic", onOff(), "The same bits on every layout: sums are exact, in f64, which takes time and memory", group::model, HpcOpt | HpcTrain | HpcGenerate},
       {"target", text("TARGET").offers({"host", "cuda", "host,cuda"}).orElse("host"), "Device of the plan: host, cuda or host,cuda", group::model, HpcOpt},
-      {"kernel-cache", folder(), "Folder that keeps machine code of kernels for later compilations (default: $HPC_KERNEL_CACHE, else none)", group::model, HpcOpt | HpcTrain},
+      {"kernel-cache", folder(), "Folder that keeps machine code of kernels for later compilations (default: $HPC_KERNEL_CACHE, else none)", group::model, HpcOpt | HpcTrain | HpcGenerate},
       {"generate", onOff(), "A plan that continues texts: the entries prefill, decode and reorder, with caches of keys and values", group::model, HpcOpt},
       {"batch", whole("N", 1, 65536), "Rows of --generate (default: 1)", group::model, HpcOpt},
       {"max-length", whole("N", 1, 1 << 30), "Positions that a row of --generate has at most, prompt and answer", group::model, HpcOpt},
@@ -98,31 +137,31 @@ static std::vector<Flag> makeTable() {
       {"zero", whole("LEVEL", 0, 3).orElse("0"), "ZeRO level: 1 and 2 cut the optimizer's states over dp, 3 parameters too", group::training, HpcOpt | HpcTrain},
       {"recompute", oneOf({"none", "attention", "full", "auto"}).orElse("none"), "Activations computed again; auto: to fit --memory", group::training, HpcOpt | HpcTrain},
       {"clip", real("NORM"), "Largest norm over all gradients; above it they are scaled (default: no limit)", group::training, HpcOpt | HpcTrain},
-      {"spec", file(), "Sidecar with your annotations, or none (default: MODEL.shard.json)", group::layout, HpcOpt | HpcTrain},
-      {"onnx-configuration", text("NAME"), "ONNX device configuration of the model (default: its first)", group::layout, HpcOpt | HpcTrain},
+      {"spec", file(), "Sidecar with your annotations, or none (default: MODEL.shard.json)", group::layout, HpcOpt | HpcTrain | HpcGenerate},
+      {"onnx-configuration", text("NAME"), "ONNX device configuration of the model (default: its first)", group::layout, HpcOpt | HpcTrain | HpcGenerate},
       {"write-spec", file(), "File for the chosen layout, as a sidecar that leads to the same plan", group::layout, HpcOpt},
       {"write-onnx-annotations", file(), "File for the model with the chosen layout as ONNX device configurations", group::layout, HpcOpt},
-      {"devices", whole("N", 1, dist::maxDegree), "Number of ranks (default: tp * cp * pp * dp)", group::layout, HpcOpt | HpcTrain},
+      {"devices", whole("N", 1, dist::maxDegree), "Number of ranks (default: tp * cp * pp * dp)", group::layout, HpcOpt | HpcTrain | HpcGenerate},
       {"auto", onOff(), "The fastest plan for --devices ranks, by simulation: degrees, layout, schedule, micro-batches, ZeRO and recomputation; what you give stays", group::layout, HpcOpt | HpcTrain},
       {"rank-layouts", whole("K", 1, 1000), "Table of the K fastest plans for --devices ranks; without --auto no plan is made", group::layout, HpcOpt},
-      {"tp-layout", text("WHICH").orElse("1d"), "Arrangement of tp's ranks: 1d (Megatron's), 2d, 2.5d, 3d; with sizes as 2d:XxY, 2.5d:XxYxZ", group::layout, HpcOpt | HpcTrain},
+      {"tp-layout", text("WHICH").orElse("1d"), "Arrangement of tp's ranks: 1d (Megatron's), 2d, 2.5d, 3d; with sizes as 2d:XxY, 2.5d:XxYxZ", group::layout, HpcOpt | HpcTrain | HpcGenerate},
       {"sp", onOff(), "Sequence parallelism: tp's ranks share each sequence between products; with --tp-layout=1d", group::layout, HpcOpt | HpcTrain},
       {"cp-mode", oneOf({"gather", "ring", "ulysses"}).orElse("gather"), "How attention meets the keys of cp's other ranks: gathered, block by block, or by an exchange of heads", group::layout, HpcOpt | HpcTrain},
       {"cp-balance", oneOf({"zigzag", "plain"}).orElse("zigzag"), "Rows of a rank of cp: zigzag (two intervals, equal work where attention is causal) or plain", group::layout, HpcOpt | HpcTrain},
-      {"panels", onOff(), "Products with gathered operands take them panel by panel: less memory, the same bytes", group::layout, HpcOpt | HpcTrain},
-      {"pp-split", text("HOW").offers({"uniform", "balanced"}).orElse("balanced"), "Layers of each stage: uniform, balanced, or a list: 1,2,1", group::layout, HpcOpt | HpcTrain},
+      {"panels", onOff(), "Products with gathered operands take them panel by panel: less memory, the same bytes", group::layout, HpcOpt | HpcTrain | HpcGenerate},
+      {"pp-split", text("HOW").offers({"uniform", "balanced"}).orElse("balanced"), "Layers of each stage: uniform, balanced, or a list: 1,2,1", group::layout, HpcOpt | HpcTrain | HpcGenerate},
       {"pp-chunks", whole("N", 1, 65536).orElse("1"), "Number of parts of the model that a stage owns", group::layout, HpcOpt | HpcTrain},
       {"pp-schedule", file("NAME").offers({"inference", "gpipe", "1f1b", "interleaved", "zb-h1"}),
        "inference, gpipe, 1f1b, interleaved, zb-h1 or ./FILE.txt (default: 1f1b in training)", group::layout, HpcOpt | HpcTrain, "schedule"},
-      {"batch-dim", text("NAME"), "The inputs' batch dim (default: batch, else batch*, else dim 0)", group::layout, HpcOpt | HpcTrain},
-      {"memory", text("SIZE"), "Memory limit of a rank on its device, as 24GiB (default: no limit)", group::layout, HpcOpt | HpcTrain},
+      {"batch-dim", text("NAME"), "The inputs' batch dim (default: batch, else batch*, else dim 0)", group::layout, HpcOpt | HpcTrain | HpcGenerate},
+      {"memory", text("SIZE"), "Memory limit of a rank on its device, as 24GiB (default: no limit)", group::layout, HpcOpt | HpcTrain | HpcGenerate},
       {"machine", file("NAME|FILE").offers(cost::shippedMachines()),
-       "Machine whose speed, memory and links decide: a100-40g, a100-80g, h100, h200, v100-32g, or a file (default: the ratios of docs/heuristics.md)", group::layout, HpcOpt | HpcTrain},
+       "Machine whose speed, memory and links decide: a100-40g, a100-80g, h100, h200, v100-32g, or a file (default: the ratios of docs/heuristics.md)", group::layout, HpcOpt | HpcTrain | HpcGenerate},
       {"explain", oneOf({"json", "layouts"}).optional(), "Tables of collectives with their causes, memory, schedule, other layouts; =layouts also of a large model, =json for programs", group::report, HpcOpt | HpcTrain},
       {"json", onOff(), "The table of --rank-layouts as JSON", group::report, HpcOpt},
       {"verify", file("INPUTS.npz").optional(), "Runs the model and the plan, and compares (default: on made-up inputs)", group::report, HpcOpt | HpcTrain},
       {"list-params", onOff(), "List of the parameters only: names, aliases, shape, dtype, users", group::report, HpcOpt},
-      {"remarks", oneOf({"user", "all"}).orElse("user"), "user: remarks to act on; all: also those of single passes", group::report, HpcOpt | HpcTrain},
+      {"remarks", oneOf({"user", "all"}).orElse("user"), "user: remarks to act on; all: also those of single passes", group::report, HpcOpt | HpcTrain | HpcGenerate},
       {"export", file("FILE.onnx|FOLDER"),
        "The model with the weights of --trained, and no plan: as .onnx, all else as it is; or a folder of Hugging Face, as from_pretrained opens it", group::trained, HpcOpt},
       {"trained", file("FILE|FOLDER"), "Weights of --export: a checkpoint of hpc-run or hpc-train, or safetensors", group::trained, HpcOpt},
@@ -139,7 +178,7 @@ static std::vector<Flag> makeTable() {
       {"weights", file("FILE|FOLDER"),
        "Weights in place of those that the plan names: a safetensors file or its index, an ONNX file or an .npz with tensors of the same "
        "names, or a folder with one of them, as save_pretrained writes; external data without its ONNX file only where the plan's hashes prove it",
-       group::arrays, HpcRun | HpcTrain},
+       group::arrays, HpcRun | HpcTrain | HpcGenerate},
       {"follow-links", onOff(), "External data of --weights=FILE.onnx may be links, as in the model cache of a hub", group::arrays, HpcRun},
       {"train", onOff(), "A plan of hpc-opt --train runs step after step", group::training, HpcRun},
       {"data", file("FILE[,FILE...]"),
@@ -217,7 +256,7 @@ static std::vector<Flag> makeTable() {
        "With --backend=null: time of a step on that machine, predicted by simulation, with its critical path; --trace is its timeline. A name of a shipped machine, or a file", group::measures, HpcRun},
       {"json", onOff(), "The prediction of --machine as JSON", group::measures, HpcRun},
       {"profile", onOff(), "Time of the last run by kind of instruction, against this machine's speed", group::measures, HpcRun},
-      {"poison", onOff(), "NaN in all memory that nothing has written", group::measures, HpcRun | HpcTrain},
+      {"poison", onOff(), "NaN in all memory that nothing has written", group::measures, HpcRun | HpcTrain | HpcGenerate},
       {"repeat", whole("N", 1, std::numeric_limits<int>::max()),
        "Number of timed runs after 2 warm-ups (default: one run, untimed); one JSON line: min_ms, median_ms, peak_bytes_per_rank, runs", group::measures, HpcRun},
       {"backend", oneOf({"host", "cuda", "null"}).orElse("host"),
@@ -227,36 +266,36 @@ static std::vector<Flag> makeTable() {
       {"threads", whole("N", 1, mostThreads),
        "Threads of each rank, for the same bits with any number (default: the cores that this process may use, shared among its ranks; twice "
        "that where stages wait for each other)",
-       group::host, HpcRun | HpcTrain},
-      {"no-tiles", onOff(), "No product in the tile registers (AMX); f32 then is a chain of f32 multiply-adds everywhere", group::host, HpcRun | HpcTrain},
-      {"ranks-per-gpu", whole("N", 1, plan::maxRanks).orElse("1"), "Number of ranks that share a GPU", group::gpus, HpcRun | HpcTrain},
-      {"tf32", onOff(), "Tensor cores may round f32 operands of products to 10 bits of mantissa", group::gpus, HpcRun | HpcTrain},
+       group::host, HpcRun | HpcTrain | HpcGenerate},
+      {"no-tiles", onOff(), "No product in the tile registers (AMX); f32 then is a chain of f32 multiply-adds everywhere", group::host, HpcRun | HpcTrain | HpcGenerate},
+      {"ranks-per-gpu", whole("N", 1, plan::maxRanks).orElse("1"), "Number of ranks that share a GPU", group::gpus, HpcRun | HpcTrain | HpcGenerate},
+      {"tf32", onOff(), "Tensor cores may round f32 operands of products to 10 bits of mantissa", group::gpus, HpcRun | HpcTrain | HpcGenerate},
       {"no-cuda-graph", onOff(),
        "Every kernel of every step is started by itself; by default a step is captured once, after two ordinary ones, where each rank has a GPU of its own",
-       group::gpus, HpcRun | HpcTrain},
-      {"no-cudnn", onOff(), "The plan's own kernels for attention, also where cuDNN has it", group::gpus, HpcRun | HpcTrain},
+       group::gpus, HpcRun | HpcTrain | HpcGenerate},
+      {"no-cudnn", onOff(), "The plan's own kernels for attention, also where cuDNN has it", group::gpus, HpcRun | HpcTrain | HpcGenerate},
       {"epilogues", oneOf({"none", "faithful", "all"}).orElse("faithful"),
        "Work of cuBLASLt on products before it stores them, in place of kernels: faithful: bias, and GELU by tanh in 16 bits; all: that GELU in "
        "f32 too, by a tanh of unknown error, and relu, which makes 0 of NaN there",
-       group::gpus, HpcRun | HpcTrain},
-      {"sync-each-op", onOff(), "A wait after each instruction, so that an error on the GPU names it", group::gpus, HpcRun | HpcTrain},
+       group::gpus, HpcRun | HpcTrain | HpcGenerate},
+      {"sync-each-op", onOff(), "A wait after each instruction, so that an error on the GPU names it", group::gpus, HpcRun | HpcTrain | HpcGenerate},
       {"launch", oneOf({"auto", "none", "mpi", "env"}).orElse("auto"),
        "Starter of this process: none (alone, all ranks), mpi (mpirun, srun --mpi=pmix), env (torchrun; RANK, WORLD_SIZE, MASTER_ADDR, "
        "MASTER_PORT by hand; or the variables of Slurm, MPICH or MVAPICH and --rendezvous), auto: the innermost that the environment names",
-       group::processes, HpcRun | HpcTrain | HpcCalibrate},
+       group::processes, HpcRun | HpcTrain | HpcCalibrate | HpcGenerate},
       {"rendezvous", text("HOST:PORT"),
        "Place where process 0 waits for the others; beyond one machine all need the same secret in the environment variable HPC_SECRET",
-       group::processes, HpcRun | HpcTrain | HpcCalibrate, "master"},
-      {"processes", whole("N", 1, mostThreads), "Number of processes that this one starts on this machine and waits for, as torchrun and mpirun do", group::processes, HpcRun | HpcTrain},
-      {"nnodes", whole("N", 1, mostThreads).orElse("1"), "Number of machines on each of which --processes is given", group::processes, HpcRun | HpcTrain},
-      {"node-rank", whole("N", 0, mostThreads - 1).orElse("0"), "Number of this machine, from 0", group::processes, HpcRun | HpcTrain},
-      {"log-dir", folder(), "Folder for the output of each of --processes, as workerlog.RANK", group::processes, HpcRun | HpcTrain},
+       group::processes, HpcRun | HpcTrain | HpcCalibrate | HpcGenerate, "master"},
+      {"processes", whole("N", 1, mostThreads), "Number of processes that this one starts on this machine and waits for, as torchrun and mpirun do", group::processes, HpcRun | HpcTrain | HpcGenerate},
+      {"nnodes", whole("N", 1, mostThreads).orElse("1"), "Number of machines on each of which --processes is given", group::processes, HpcRun | HpcTrain | HpcGenerate},
+      {"node-rank", whole("N", 0, mostThreads - 1).orElse("0"), "Number of this machine, from 0", group::processes, HpcRun | HpcTrain | HpcGenerate},
+      {"log-dir", folder(), "Folder for the output of each of --processes, as workerlog.RANK", group::processes, HpcRun | HpcTrain | HpcGenerate},
       {"max-restarts", whole("N", 0, mostThreads).orElse("0"),
        "Number of times that all of --processes (default: 1) start again, from the newest checkpoint, after one has died", group::processes, HpcRun | HpcTrain},
       {"peer-timeout", realFromZero("SECONDS", /*zeroToo=*/true).orElse("3.5"),
-       "Seconds after which a process that is not heard of counts as lost; 0: never", group::processes, HpcRun | HpcTrain | HpcCalibrate},
+       "Seconds after which a process that is not heard of counts as lost; 0: never", group::processes, HpcRun | HpcTrain | HpcCalibrate | HpcGenerate},
       {"stall-timeout", realFromZero("SECONDS", /*zeroToo=*/true).orElse("30"),
-       "Seconds without progress of any rank, beyond the longest such pause so far, after which a step fails; 0: never", group::processes, HpcRun | HpcTrain},
+       "Seconds without progress of any rank, beyond the longest such pause so far, after which a step fails; 0: never", group::processes, HpcRun | HpcTrain | HpcGenerate},
       {"deterministic", onOff(),
        "With several processes of several ranks each, or several GPUs: sums in the order of the ranks, for the same bits as in one process",
        group::processes, HpcRun},
@@ -271,7 +310,7 @@ static std::vector<Flag> makeTable() {
       {"export", oneOf({"onnx", "hf", "none"}).orElse("onnx"),
        "The trained model at the end: onnx: trained.onnx in the folder of the run; hf: its folder hf/, which from_pretrained opens", group::run, HpcTrain},
       {"print-config", onOff(), "The flags of this call as a file for --config, and nothing else", group::run, HpcTrain},
-      {"backend", oneOf({"host", "cuda"}).orElse("host"), "host: this machine's CPU; cuda: its GPUs", group::host, HpcTrain},
+      {"backend", oneOf({"host", "cuda"}).orElse("host"), "host: this machine's CPU; cuda: its GPUs", group::host, HpcTrain | HpcGenerate},
 
       // hpc-plan
       {"check", onOff(), "One line that begins with 'ok:', or the error; nothing else is printed", group::output, HpcPlan},
@@ -290,20 +329,23 @@ static std::vector<Flag> makeTable() {
 
       // all
       {"config", file("FILE.toml"), "File of flags, as tp = 2; those of the command line win (docs/flags.md)", group::general, HpcOpt | HpcRun | HpcPlan | HpcCalibrate},
-      {"config", file("FILE.toml"), "File of flags, as tp = 2; those of the command line win (docs/flags.md)", group::general, HpcTrain, "c"},
+      {"config", file("FILE.toml"), "File of flags, as tp = 2; those of the command line win (docs/flags.md)", group::general, HpcTrain | HpcGenerate, "c"},
       {"help", oneOf({"text", "man", "bash"}).optional(), "This text; man: the manual page; bash: completion for the shell", group::general, AllTools, "h"},
   };
   auto layouts = std::find_if(table.begin(), table.end(), [](const Flag &flag) { return flag.name == "devices"; });
   for (const dist::AxisKind &kind : dist::axisKinds()) // each before the last: tp comes first
     layouts = table.insert(layouts, {kind.flag, whole("N", 1, dist::maxDegree), kind.help, group::layout,
-                             kind.role == dist::AxisRole::Time ? HpcOpt : HpcOpt | HpcTrain}); // hpc-train has --micro-batch
+                             toolsOf(kind.role)});
   return table;
 }
 
 std::vector<std::string> alternativesOf(const std::string &name) {
-  for (const Words &all : {Words{"steps", "epochs"}, Words{"quiet", "log-format"}, Words{"shuffle", "no-shuffle"}, Words{"pack", "pad"}})
-    if (auto own = std::find(all.begin(), all.end(), name); own != all.end())
-      return {all[own == all.begin() ? 1 : 0]};
+  for (const Words &all : {Words{"steps", "epochs"}, Words{"quiet", "log-format"}, Words{"shuffle", "no-shuffle"}, Words{"pack", "pad"}, Words{"prompt", "prompts", "ids"}})
+    if (std::find(all.begin(), all.end(), name) != all.end()) {
+      Words others;
+      std::remove_copy(all.begin(), all.end(), std::back_inserter(others), name);
+      return others;
+    }
   return {};
 }
 
@@ -347,6 +389,17 @@ const std::vector<ToolText> &toolTexts() {
        {"hpc-train gpt2.onnx --data=corpus.jsonl --tokenizer=gpt2/ --seq=1024 --global-batch=64 --micro-batch=4 --tp=2 --pp=2 --dp=2 --steps=1000 --lr=1.5e-4 "
         "--warmup=100 --lr-schedule=cosine --clip=1.0 --run=runs/a"},
        {"model = \"gpt2.onnx\"", "data = \"corpus.jsonl\"", "tokenizer = \"gpt2/\"", "seq = 1024", "global-batch = 64", "micro-batch = 4", "steps = 1000", "lr = 1.5e-4"},
+       ""},
+      {HpcGenerate,
+       "hpc-generate",
+       "generates text",
+       "Continues prompts by a decoder: an .onnx model, which it compiles into prefill and decoding with caches of keys and values, or a plan of hpc-opt --generate. Text appears as it comes; "
+       "tokens a second are told at the end. A plan contains machine code: run only plans whose author you trust.",
+       {"hpc-generate model.onnx --tokenizer=FOLDER --prompt=TEXT [flags]", "hpc-generate model.onnx --tokenizer=FOLDER --prompts=FILE.jsonl --output=FILE.jsonl [flags]",
+        "hpc-generate model.plan --ids [flags]                                        ids in, ids out"},
+       {"hpc-generate gpt2.onnx --weights=run/checkpoints/latest --tokenizer=gpt2/ --prompt='Once upon' --top-k=50 --top-p=0.75",
+        "hpc-generate gpt2.onnx --tokenizer=gpt2/ --prompts=prompts.jsonl --output=answers.jsonl --tp=2 --beams=4"},
+       {"model = \"gpt2.onnx\"", "tokenizer = \"gpt2/\"", "prompts = \"prompts.jsonl\"", "output = \"answers.jsonl\"", "top-k = 50", "tp = 2"},
        ""},
       {HpcPlan, "hpc-plan", "prints and checks plans", "Prints or checks a plan that hpc-opt wrote.", {"hpc-plan model.plan [flags]"},
        {"hpc-plan gpt2.plan --check"}, {"check = true"}, ""},

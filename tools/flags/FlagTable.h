@@ -10,7 +10,7 @@
 namespace hpc {
 
 /// A set: a row of the table names all tools that have the flag.
-enum Tool : unsigned { HpcOpt = 1, HpcRun = 2, HpcPlan = 4, HpcTrain = 8, HpcCalibrate = 16, AllTools = HpcOpt | HpcRun | HpcPlan | HpcTrain | HpcCalibrate };
+enum Tool : unsigned { HpcOpt = 1, HpcRun = 2, HpcPlan = 4, HpcTrain = 8, HpcCalibrate = 16, HpcGenerate = 32, AllTools = HpcOpt | HpcRun | HpcPlan | HpcTrain | HpcCalibrate | HpcGenerate };
 
 struct ToolText {
   Tool tool;
@@ -25,7 +25,7 @@ const ToolText &textOf(Tool tool);
 
 /// Groups of flags, in which help prints them. Code that treats a group alike refers to it by these names.
 namespace group {
-constexpr const char *run = "Run", *model = "Model and plan", *training = "Training", *data = "Data", *layout = "Layout", *report = "Explanation and verification", *trained = "Trained weights",
+constexpr const char *run = "Run", *texts = "Prompts and answers", *choice = "Choice of the next token", *model = "Model and plan", *training = "Training", *data = "Data", *layout = "Layout", *report = "Explanation and verification", *trained = "Trained weights",
                      *phases = "Phase by phase", *arrays = "Inputs, outputs and weights", *steps = "Steps and learning rate", *lines = "Lines and metrics",
                      *measures = "Measurement", *host = "Host", *gpus = "GPUs (--backend=cuda)", *processes = "Several processes",
                      *output = "Output", *general = "General";

@@ -7,7 +7,8 @@ RunFlags readRunFlags(const Arguments &arguments) {
   RunFlags flags;
   flags.weights = arguments.text("weights");
   flags.followLinks = arguments.has("follow-links");
-  flags.training = readTrainFlags(arguments);
+  if (arguments.knows("lr"))
+    flags.training = readTrainFlags(arguments);
   flags.trace = arguments.text("trace");
   flags.poison = arguments.has("poison");
   flags.backend = arguments.text("backend");

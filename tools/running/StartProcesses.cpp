@@ -38,7 +38,7 @@ static Status startUsage(const std::string &message) { return Status::error(Erro
 
 StartFlags readStartFlags(const Arguments &arguments) {
   StartFlags flags;
-  flags.restarts = *arguments.whole("max-restarts");
+  flags.restarts = arguments.whole("max-restarts").value_or(0);
   flags.processes = arguments.whole("processes").value_or(arguments.has("max-restarts") ? 1 : 0);
   flags.nodes = *arguments.whole("nnodes");
   flags.node = *arguments.whole("node-rank");
