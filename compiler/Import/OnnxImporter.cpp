@@ -92,6 +92,8 @@ public:
     mode.dims = dims;
     for (const auto &[name, size] : options.dims)
       sizesText += " --dim " + name + "=" + std::to_string(size);
+    if (options.sequenceLength)
+      sizesText += " --max-length=" + std::to_string(options.sequenceLength);
     if (!sizesText.empty())
       sizesText = "; the sizes are those of" + sizesText + ": give less where the model has no room for one";
   }

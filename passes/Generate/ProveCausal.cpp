@@ -1,5 +1,5 @@
-// Masks as functions of a step: what a query may see is evaluated for each step of a sequence, on numbers that no input changes.
-// A mask that a step computes is one column of a query at a time, so nothing of length x length is held.
+// What a query may see is evaluated for each step of a sequence, on numbers that no input changes. A step computes masks for its
+// own queries alone, so nothing of length x length is made here.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Interpreter/Interpreter.h"
@@ -36,58 +36,73 @@ struct Masks {
   }
 };
 
-/// Values that follow from constants and the place of a step, as a function of it.
-class MaskProgram {
+/// Values that follow from constants and the place of a step. What does not move with the place is computed once.
+class MaskValues {
 public:
-  /// Empty where a value depends on more.
-  static std::optional<MaskProgram> of(ArrayRef<Value> values, const Place &place) {
+  explicit MaskValues(const Place &place) : place(place) {
+    for (Value scalar : {place.position, place.row})
+      if (scalar)
+        numbers[scalar] = Tensor(DType::I64, {});
+  }
+
+  /// "" or why the values cannot be known here.
+  std::string add(ArrayRef<Value> values) {
     // 1. The ops, in program order.
     llvm::SetVector<Operation *> ops;
     SmallVector<Value> open(values);
-    bool readsRow = false;
     while (!open.empty()) {
       Value value = open.pop_back_val();
       Operation *op = value.getDefiningOp();
-      readsRow |= !op && value == place.row;
-      if (op ? isa<nn::ParameterOp>(op) : value != place.position && value != place.row)
-        return std::nullopt;
+      if (!op && !numbers.count(value))
+        return "which positions it hides depends on an input";
+      if (auto parameter = dyn_cast_if_present<nn::ParameterOp>(op); parameter && parameter.isAbsent())
+        return "which positions it hides is in weight '" + parameter.getName().str() + "', whose file is not there";
       if (op && ops.insert(op))
         llvm::append_range(open, op->getOperands());
     }
     SmallVector<Operation *> sorted = ops.takeVector();
     llvm::sort(sorted, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-    // 2. A function of them.
-    MaskProgram made;
-    made.readsRow = readsRow;
-    OpBuilder builder(place.position.getContext());
-    made.module = ModuleOp::create(place.position.getLoc());
-    builder.setInsertionPointToEnd(made.module->getBody());
-    Type scalar = place.position.getType();
-    auto types = llvm::map_to_vector(values, [](Value value) { return value.getType(); });
-    auto function = func::FuncOp::create(builder, place.position.getLoc(), "masks", builder.getFunctionType({scalar, scalar}, types));
-    Block *block = function.addEntryBlock();
-    builder.setInsertionPointToEnd(block);
-    IRMapping copies;
-    copies.map(place.position, block->getArgument(0));
+    // 2. Those that stay as they are.
+    for (Operation *op : sorted) {
+      auto moves = [&](Value operand) { return operand == place.position || operand == place.row || llvm::is_contained(moving, operand.getDefiningOp()); };
+      if (llvm::any_of(op->getOperands(), moves))
+        moving.push_back(op);
+      else if (Status status = evaluate(op); !status.ok())
+        return "its masks cannot be evaluated: " + status.message();
+    }
+    return "";
+  }
+
+  Status moveTo(int64_t position, int64_t row) {
+    numbers[place.position].ints[0] = position;
     if (place.row)
-      copies.map(place.row, block->getArgument(1));
-    for (Operation *op : sorted)
-      builder.clone(*op, copies);
-    func::ReturnOp::create(builder, place.position.getLoc(), llvm::map_to_vector(values, [&](Value value) { return copies.lookup(value); }));
-    return made;
+      numbers[place.row].ints[0] = row;
+    for (Operation *op : moving)
+      HPC_RETURN_IF_ERROR(evaluate(op));
+    return Status::success();
   }
 
-  Expected<std::vector<Tensor>> at(int64_t position, int64_t row) {
-    Tensor scalars[] = {Tensor(DType::I64, {}), Tensor(DType::I64, {})};
-    scalars[0].ints[0] = position;
-    scalars[1].ints[0] = row;
-    return runFunction(module->lookupSymbol<func::FuncOp>("masks"), scalars);
-  }
-
-  bool readsRow = false;
+  const Tensor *of(Value value) const { return value ? &numbers.find(value)->second : nullptr; }
 
 private:
-  OwningOpRef<ModuleOp> module;
+  Status evaluate(Operation *op) {
+    if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+      Expected<Tensor> stored = parametersFromFiles(".")(parameter, nn::shapeOf(parameter));
+      HPC_RETURN_IF_ERROR(stored.status());
+      numbers[parameter] = std::move(*stored);
+      return Status::success();
+    }
+    auto operands = llvm::map_to_vector(op->getOperands(), [&](Value operand) -> const Tensor * { return &numbers.find(operand)->second; });
+    Expected<std::vector<Tensor>> results = evaluateOp(op, operands);
+    HPC_RETURN_IF_ERROR(results.status());
+    for (auto [result, tensor] : llvm::zip_equal(op->getResults(), *results))
+      numbers[result] = std::move(tensor);
+    return Status::success();
+  }
+
+  const Place &place;
+  llvm::DenseMap<Value, Tensor> numbers;
+  SmallVector<Operation *> moving;
 };
 
 /// An element of what broadcasts to [b, h, q, k].
@@ -103,17 +118,15 @@ class MaskCheck {
 public:
   MaskCheck(nn::AttentionOp op, const Masks &masks) : op(op), masks(masks) {}
 
-  /// `numbers`: of Masks::all. `first`: the position of the first query.
-  std::string at(const std::vector<Tensor> &numbers, int64_t first) {
+  /// `first`: the position of the first query.
+  std::string at(const MaskValues &numbers, int64_t first) {
     // 1. The numbers by what they are of.
-    size_t next = 0;
-    auto take = [&](Value value) { return value ? &numbers[next++] : nullptr; };
-    const Tensor *visible = take(masks.visible), *bias = take(masks.bias), *positions = take(masks.queryPositions);
-    double start = 0;
-    for (size_t i = 0; i < masks.queryStart.size() + masks.keyStart.size(); ++i)
-      start += (i < masks.queryStart.size() ? 1 : -1) * numbers[next++].number(0);
-    if (op.getCausalOffset())
-      start += double(int64_t(*op.getCausalOffset()));
+    const Tensor *visible = numbers.of(masks.visible), *bias = numbers.of(masks.bias), *positions = numbers.of(masks.queryPositions);
+    double start = op.getCausalOffset() ? double(int64_t(*op.getCausalOffset())) : 0;
+    for (Value term : masks.queryStart)
+      start += numbers.of(term)->number(0);
+    for (Value term : masks.keyStart)
+      start -= numbers.of(term)->number(0);
     // 2. Each query with each key, in every plane of batch and heads in which masks differ.
     const int64_t queries = nn::shapeOf(op.getQuery())[2], keys = nn::shapeOf(op.getKey())[2];
     const double hidden = op.getHidden().value_or(llvm::APFloat(0.0)).convertToDouble();
@@ -211,16 +224,15 @@ private:
   std::string whyNot(nn::AttentionOp op, const Masks &masks, ArrayRef<Value> values, bool isOneRow, int64_t rows, int64_t keys) {
     if (values.empty() && !op.getCausalOffset())
       return "each position sees all others";
-    std::optional<MaskProgram> program = MaskProgram::of(values, place);
-    if (!program)
-      return "which positions it hides depends on weights or on an input";
+    MaskValues numbers(place);
+    if (std::string why = numbers.add(values); !why.empty())
+      return why;
     MaskCheck check(op, masks);
     for (int64_t position = 0; position < keys; position += rows)
       for (int64_t row = 0; row < (isOneRow ? rows : 1); ++row) {
-        Expected<std::vector<Tensor>> numbers = program->at(position, row);
-        if (!numbers.ok())
-          return "its masks cannot be evaluated: " + numbers.status().message();
-        if (std::string wrong = check.at(*numbers, position + row); !wrong.empty())
+        if (Status status = numbers.moveTo(position, row); !status.ok())
+          return "its masks cannot be evaluated: " + status.message();
+        if (std::string wrong = check.at(numbers, position + row); !wrong.empty())
           return wrong;
       }
     return "";

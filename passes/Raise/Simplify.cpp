@@ -181,6 +181,19 @@ static LogicalResult sliceOnePart(nn::SliceOp op, PatternRewriter &rewriter) {
   return failure();
 }
 
+/// Parts without elements: the past of a sequence that begins.
+static LogicalResult dropEmptyParts(nn::ConcatOp op, PatternRewriter &rewriter) {
+  SmallVector<Value> parts;
+  llvm::copy_if(op.getOperands(), std::back_inserter(parts), [&](Value part) { return nn::shapeOf(part)[op.getAxis()] != 0; });
+  if (parts.size() == op.getOperands().size() || parts.empty())
+    return failure();
+  if (parts.size() == 1)
+    rewriter.replaceOp(op, parts[0]);
+  else
+    rewriter.replaceOpWithNewOp<nn::ConcatOp>(op, op.getType(), parts, op.getAxis());
+  return success();
+}
+
 void populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add(simplifyMul);
   patterns.add(simplifyAdd);
@@ -194,6 +207,7 @@ void populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add(absorbTransposes);
   patterns.add(findBatchDim);
   patterns.add(sliceOnePart);
+  patterns.add(dropEmptyParts);
 }
 
 LogicalResult rewriteToTheEnd(ModuleOp module, RewritePatternSet &&patterns) {

@@ -67,7 +67,21 @@ module {
   func.func @main(%x: tensor<1x2x1x4xf32> {nn.name = "x"}, %mask: tensor<1x1x1x8xf32> {nn.name = "mask"}, %position: tensor<i64> {nn.step_scalar = "position"},
                   %cache: tensor<1x2x8x4xf32> {nn.initial = 0.0 : f64, nn.state = "cache/0"}) -> (tensor<1x2x1x4xf32>, tensor<1x2x8x4xf32> {nn.writes = "cache/0"}) {
     %k = nn.update_slice %cache, %x, %position {dim = 2 : i64} : tensor<1x2x8x4xf32>, tensor<1x2x1x4xf32>, tensor<i64> -> tensor<1x2x8x4xf32>
-    // expected-error @below {{is not causal: which positions it hides depends on weights or on an input}}
+    // expected-error @below {{is not causal: which positions it hides depends on an input}}
+    %a = nn.attention %x, %k, %k bias %mask : tensor<1x1x1x8xf32> {scale = 0.5 : f64} : tensor<1x2x1x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32> -> tensor<1x2x1x4xf32>
+    return %a, %k : tensor<1x2x1x4xf32>, tensor<1x2x8x4xf32>
+  }
+}
+
+// -----
+
+// A mask in a weight whose file is not there.
+module {
+  func.func @main(%x: tensor<1x2x1x4xf32> {nn.name = "x"}, %position: tensor<i64> {nn.step_scalar = "position"},
+                  %cache: tensor<1x2x8x4xf32> {nn.initial = 0.0 : f64, nn.state = "cache/0"}) -> (tensor<1x2x1x4xf32>, tensor<1x2x8x4xf32> {nn.writes = "cache/0"}) {
+    %mask = nn.parameter "attn.bias" stored <file = "w", bytes = 32> : tensor<1x1x1x8xf32>
+    %k = nn.update_slice %cache, %x, %position {dim = 2 : i64} : tensor<1x2x8x4xf32>, tensor<1x2x1x4xf32>, tensor<i64> -> tensor<1x2x8x4xf32>
+    // expected-error @below {{is not causal: which positions it hides is in weight 'attn.bias', whose file is not there}}
     %a = nn.attention %x, %k, %k bias %mask : tensor<1x1x1x8xf32> {scale = 0.5 : f64} : tensor<1x2x1x4xf32>, tensor<1x2x8x4xf32>, tensor<1x2x8x4xf32> -> tensor<1x2x1x4xf32>
     return %a, %k : tensor<1x2x1x4xf32>, tensor<1x2x8x4xf32>
   }

@@ -161,3 +161,16 @@ func.func @main(%a: tensor<2x5x4xf32>, %b: tensor<2x3x4xf32>) -> (tensor<2x3x4xf
   %2 = nn.slice %c {starts = array<i64: 0, 4, 0>, steps = array<i64: 1, 1, 1>} : tensor<2x8x4xf32> -> tensor<2x2x4xf32>
   return %0, %1, %2 : tensor<2x3x4xf32>, tensor<2x2x3xf32>, tensor<2x2x4xf32>
 }
+
+// -----
+
+// Parts without elements go: keys behind an empty past are keys.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: %[[PAST:[^:]*]]: tensor<2x0x4xf32>, %[[A:[^:]*]]: tensor<2x3x4xf32>
+// CHECK: %[[TWO:.*]] = nn.concat %[[A]], %[[A]] {axis = 1 : i64}
+// CHECK: return %[[A]], %[[TWO]]
+func.func @main(%past: tensor<2x0x4xf32>, %a: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x6x4xf32>) {
+  %0 = nn.concat %past, %a {axis = 1 : i64} : tensor<2x0x4xf32>, tensor<2x3x4xf32> -> tensor<2x3x4xf32>
+  %1 = nn.concat %a, %past, %a {axis = 1 : i64} : tensor<2x3x4xf32>, tensor<2x0x4xf32>, tensor<2x3x4xf32> -> tensor<2x6x4xf32>
+  return %0, %1 : tensor<2x3x4xf32>, tensor<2x6x4xf32>
+}
