@@ -1,6 +1,8 @@
 // Composites without a provider become their definitions; each new op keeps the composite's name (KernelName.h) until
 // its region is named.
 #include "compiler/Dialect/Dist/Correspondence.h"
+#include "compiler/Dialect/NN/Ports.h"
+#include "compiler/Dialect/Pipe/Pipe.h"
 #include "compiler/Providers.h"
 #include "passes/Kernels/KernelName.h"
 #include "passes/Kernels/Passes.h"
@@ -18,8 +20,19 @@ struct Naming : OpBuilder::Listener {
   StringAttr name;
 };
 
+/// Whether the op writes a state of @main, in whose buffer its result then is.
+bool updatesState(nn::UpdateSliceOp op) {
+  auto argument = dyn_cast<BlockArgument>(op.getState());
+  if (auto stage = argument ? dyn_cast<pipe::StageOp>(argument.getOwner()->getParentOp()) : pipe::StageOp())
+    argument = dyn_cast<BlockArgument>(stage->getOperand(argument.getArgNumber()));
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  return function && nn::argumentPort(function, argument.getArgNumber()).isState();
+}
+
 /// Whether somebody computes the op whole.
 bool isClaimed(Operation *op) {
+  if (auto update = dyn_cast<nn::UpdateSliceOp>(op); update && !updatesState(update))
+    return false;
   return providerOf(op) != Provider::None && (!kernels::isAttention(op) || kernels::fitsAttentionKernel(op));
 }
 

@@ -1,5 +1,6 @@
 // Guarantees of phase kernels to lower: every op has a provider (compiler/Providers.h), every region code.
 #include "compiler/Accumulations.h"
+#include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/ImplicitWindows.h"
 #include "compiler/Location.h"
@@ -13,6 +14,68 @@ namespace hpc {
 #include "passes/Kernels/Passes.h.inc"
 
 namespace {
+struct Range {
+  int64_t least, most;
+};
+/// The whole numbers that a number of a kernel may be in any step, as far as step scalars and arithmetic tell.
+std::optional<Range> rangeOf(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *holder = argument.getOwner()->getParentOp();
+    if (auto function = dyn_cast<func::FuncOp>(holder)) {
+      std::optional<int64_t> largest = nn::argumentPort(function, argument.getArgNumber()).largest;
+      return largest ? std::optional<Range>({0, *largest}) : std::nullopt;
+    }
+    return rangeOf(holder->getOperand(argument.getArgNumber()));
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto region = dyn_cast<nn::FusedOp>(op))
+    return rangeOf(region.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
+  if (isa<nn::ReshapeOp>(op))
+    return rangeOf(op->getOperand(0));
+  if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
+    auto number = dyn_cast<DenseIntElementsAttr>(constant.getValue());
+    if (!number || !number.isSplat())
+      return std::nullopt;
+    const int64_t only = number.getSplatValue<APInt>().getSExtValue();
+    return Range{only, only};
+  }
+  if (!isa<nn::AddOp, nn::MulOp>(op))
+    return std::nullopt;
+  std::optional<Range> lhs = rangeOf(op->getOperand(0)), rhs = rangeOf(op->getOperand(1));
+  if (!lhs || !rhs)
+    return std::nullopt;
+  SmallVector<int64_t> ends;
+  for (int64_t x : {lhs->least, lhs->most})
+    for (int64_t y : {rhs->least, rhs->most}) {
+      int64_t end = 0;
+      if (isa<nn::AddOp>(op) ? __builtin_add_overflow(x, y, &end) : __builtin_mul_overflow(x, y, &end))
+        return std::nullopt;
+      ends.push_back(end);
+    }
+  return Range{*llvm::min_element(ends), *llvm::max_element(ends)};
+}
+
+/// A state that is written in part is written where it is, and in no step beside it.
+LogicalResult verifyUpdate(nn::UpdateSliceOp update, nn::FusedOp region) {
+  Value yielded = update.getResult();
+  auto results = region.getBody().front().getTerminator()->getOperands();
+  const unsigned number = unsigned(llvm::find(results, yielded) - results.begin());
+  auto state = dyn_cast<BlockArgument>(update.getState());
+  if (number == results.size() || !state || region.inPlaceOperand(number) != int64_t(state.getArgNumber()))
+    return userError(update, ErrorKind::Internal)
+           << "nn.update_slice of '" << nodeName(update.getLoc())
+           << "' does not write its state where it is: the function has to return the result with nn.writes, and nothing may read the state after it";
+  const size_t dim = size_t(update.getDim());
+  const int64_t last = nn::shapeOf(update.getState())[dim] - nn::shapeOf(update.getRows())[dim];
+  std::optional<Range> range = rangeOf(update.getPosition());
+  if (!range || range->least < 0 || range->most > last)
+    return userError(update, ErrorKind::Model)
+           << "nn.update_slice of '" << nodeName(update.getLoc()) << "' writes from a position on that has to be in 0 to " << last << " in each step, and "
+           << (range ? "is in " + std::to_string(range->least) + " to " + std::to_string(range->most) : std::string("may be any number"))
+           << "; make it of step scalars with nn.largest";
+  return success();
+}
+
 LogicalResult verifyOp(Operation *op, bool hasCode) {
   if (isa<dist::FillTailOp>(op)) {
     for (Operation *user : op->getUsers())
@@ -52,6 +115,9 @@ LogicalResult verifyOp(Operation *op, bool hasCode) {
         return userError(&inner, ErrorKind::Internal)
                << inner.getName() << " in region '" << region.getSymbol() << "' has no provider on target '"
                << targetOf(op->getParentOfType<ModuleOp>()) << "'; run hpc-decompose-composites";
+    for (auto update : region.getBody().getOps<nn::UpdateSliceOp>())
+      if (failed(verifyUpdate(update, region)))
+        return failure();
     if (!region.getRows() || !region.getScalars() || !hasCode)
       return userError(op, ErrorKind::Internal)
              << "region '" << region.getSymbol() << "' has no code; run hpc-emit-kernels";

@@ -63,6 +63,7 @@ struct PlanLowering {
       plan::Port &input = lowered.plan.inputs.emplace_back(
           port(name.empty() ? "input" + std::to_string(number) : name, argument.getType(), !is.stepScalar.empty()));
       input.defaultInput = is.defaultInput;
+      input.largest = is.largest;
       addLookups(is, input);
     }
     for (BlockArgument argument : function.getArguments()) {

@@ -210,9 +210,6 @@ Status checkEntries(const Plan &plan) {
 Status checkVersion(const Plan &plan) {
   if (!plan.entries.empty())
     return Status::success();
-  for (const Port &port : plan.inputs)
-    if (port.largest)
-      return fault("input '" + port.name + "' has a range, with which numbers vary by step; only plans with entries have that");
   for (size_t s = 0; s < plan.stages.size(); ++s)
     for (size_t p = 0; p < plan.stages[s].programs.size(); ++p)
       for (size_t i = 0; i < plan.stages[s].programs[p].instructions.size(); ++i) {
@@ -225,6 +222,9 @@ Status checkVersion(const Plan &plan) {
 }
 
 Version versionOf(const Plan &plan) {
+  // A reader of 2.8 would pass over the range, and let a position be outside of a state.
+  if (plan.entries.empty() && std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const Port &port) { return port.largest.has_value(); }))
+    return newestVersion;
   for (const Stage &stage : plan.stages)
     for (const Program &program : stage.programs)
       for (const Instruction &instruction : program.instructions)

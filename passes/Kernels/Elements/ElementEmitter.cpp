@@ -145,7 +145,7 @@ template <typename... Ops> static bool isOneOf(OperationName name) {
 bool hasElementEmitter(OperationName name) {
   return hasScalarEmitter(name) || isRowComposite(name) ||
          isOneOf<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::WindowOp, nn::ConstantOp, nn::IotaOp,
-                 nn::ConcatOp, nn::PadOp, nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp, nn::CumsumOp,
+                 nn::ConcatOp, nn::PadOp, nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp, nn::UpdateSliceOp, nn::CumsumOp,
                  nn::SortPositionOp, nn::ReduceOp, nn::DropoutOp,
                  dist::FillTailOp, dist::SliceOp, dist::OffsetOp>(name);
 }
@@ -208,6 +208,7 @@ Value ElementEmitter::compute(Operation *op, const Index &index) {
       .Case([&](nn::EmbeddingOp op) { return embedding(op, index); })
       .Case([&](nn::GatherOp op) { return gather(op, index); })
       .Case([&](nn::GatherNdOp op) { return gatherNd(op, index); })
+      .Case([&](nn::UpdateSliceOp op) { return element(op.getRows(), index); }) // RegionBody stores it where it belongs
       .Case([&](nn::CumsumOp op) { return cumsum(op, index); })
       .Case([&](nn::SortPositionOp op) { return sortPosition(op, index); })
       .Case([&](nn::ReduceOp op) { return reduce(op, index); })

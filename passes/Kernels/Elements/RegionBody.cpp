@@ -176,19 +176,37 @@ struct ColumnEmitter : BodyEmitter {
 };
 } // namespace
 
+/// Where the element of a result lies: of nn.update_slice in its state, of which the region computes the rows.
+static IndexExpr placeOf(ElementEmitter &emitter, Value result, const Index &at, const IndexExpr &linear) {
+  auto update = result.getDefiningOp<nn::UpdateSliceOp>();
+  if (!update)
+    return linear;
+  ArrayRef<int64_t> state = nn::shapeOf(update.getState());
+  const size_t dim = size_t(update.getDim());
+  const int64_t places = state[dim] - nn::shapeOf(update.getRows())[dim] + 1; // of the first row
+  Index there = at;
+  there[dim] = emitter.index().add(at[dim], emitter.index().atom(emitter.element(update.getPosition(), {}), places));
+  return linearize(emitter.index(), there, state);
+}
+
 void BodyEmitter::storeAll(const Index &at, const IndexExpr &linear, function_ref<bool(Value)> isChosen) {
   // All elements before the first store: a result in place overwrites what another may read.
-  for (Value value : yielded)
-    if (isChosen(value))
-      emitter.element(value, at);
+  SmallVector<IndexExpr> places;
+  for (Value value : yielded) {
+    places.push_back(linear);
+    if (!isChosen(value))
+      continue;
+    emitter.element(value, at);
+    places.back() = placeOf(emitter, value, at, linear);
+  }
   emitter.once([&] {
-    for (auto [value, output] : llvm::zip_equal(yielded, outputs))
+    for (auto [value, output, place] : llvm::zip_equal(yielded, outputs, places))
       if (isChosen(value)) {
         Type type = nn::tensorType(value).getElementType();
         Value element = emitter.element(value, at);
         if (Value later = rowIsResult ? Value() : emitter.isLater())
-          element = registers.select(later, registers.add(emitter.load(type, output, linear), element), element);
-        emitter.store(element, type, output, linear);
+          element = registers.select(later, registers.add(emitter.load(type, output, place), element), element);
+        emitter.store(element, type, output, place);
       }
   });
 }
@@ -257,7 +275,7 @@ void BodyEmitter::emitRow(const RegionShape &shape, const IndexExpr &row, const 
       rowIsResult = known.memory->isResult;
     }
   }
-  auto isPerRow = [&](Value value) { return shape.columns() == 1 || shape.isRowShape(nn::shapeOf(value)); };
+  auto isPerRow = [&](Value value) { return shape.columns() == 1 || shape.isRowShape(computedShape(value)); };
   storeAll(rowElement, row, isPerRow);
   if (shape.columns() == 1)
     return;

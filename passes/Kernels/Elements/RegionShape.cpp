@@ -10,6 +10,11 @@
 
 namespace hpc::kernels {
 
+ArrayRef<int64_t> computedShape(Value result) {
+  auto update = result.getDefiningOp<nn::UpdateSliceOp>();
+  return nn::shapeOf(update ? update.getRows() : result);
+}
+
 bool RegionShape::isRowShape(ArrayRef<int64_t> shape) const {
   return !root.empty() && shape.size() == root.size() && shape.back() == 1 && shape.drop_back() == outer();
 }
@@ -60,7 +65,7 @@ static bool fits(RegionShape &shape, ArrayRef<Value> results) {
   shape.columnSums.clear();
   shape.rowsOfItem = 1;
   for (Value result : results) {
-    if (nn::shapeOf(result) == ArrayRef<int64_t>(shape.root) || shape.isRowShape(nn::shapeOf(result)))
+    if (computedShape(result) == ArrayRef<int64_t>(shape.root) || shape.isRowShape(computedShape(result)))
       continue;
     std::optional<ColumnSum> sum = findColumnSum(result.getDefiningOp(), shape.root);
     if (!sum || (!shape.columnSums.empty() && sum->rows != shape.rowsOfItem))
@@ -86,7 +91,7 @@ std::optional<RegionShape> findRegionShape(ArrayRef<Value> results, ArrayRef<Ope
   }
   // Nothing runs along rows: the largest result is the root, others may be its rows.
   for (Value result : results) {
-    shape.root.assign(nn::shapeOf(result).begin(), nn::shapeOf(result).end());
+    shape.root.assign(computedShape(result).begin(), computedShape(result).end());
     if (fits(shape, results))
       return shape;
   }

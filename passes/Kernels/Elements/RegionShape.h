@@ -18,6 +18,9 @@ struct ColumnSum {
 /// be as wide as in registers.
 std::optional<ColumnSum> findColumnSum(Operation *op, ArrayRef<int64_t> root);
 
+/// The elements of a result that a region computes: of nn.update_slice, which a region writes over its state, the rows.
+ArrayRef<int64_t> computedShape(Value result);
+
 struct RegionShape {
   SmallVector<int64_t> root;
   /// Reductions over the last dim of a value of root shape, and composites along it, in program order.

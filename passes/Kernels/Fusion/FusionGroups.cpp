@@ -215,6 +215,10 @@ private:
     Operation *op = use.getOwner();
     Value operand = use.get();
     const Cone inner = cone(operand);
+    if (isa<nn::UpdateSliceOp>(operand.getDefiningOp()))
+      return false; // only its rows are computed
+    if (isa<nn::UpdateSliceOp>(op)) // rows at the element that is computed; the position is one number
+      return use.getOperandNumber() == 1 || !inner.isExpensive;
     switch (*accessOf(op)) {
     case Access::Elementwise:
       return checkRepeats(op, operand);

@@ -25,6 +25,12 @@ bool canWriteOver(nn::FusedOp region, unsigned result, unsigned operand) {
     for (Operation *user : open.pop_back_val().getUsers()) {
       if (isa<nn::YieldOp>(user) || isAddedUp(user))
         continue;
+      if (auto update = dyn_cast<nn::UpdateSliceOp>(user)) { // reads nothing of its state
+        if (update.getState() == source && update.getRows() != source && update->hasOneUse() &&
+            update.getResult() == region.getBody().front().getTerminator()->getOperand(result))
+          continue;
+        return false;
+      }
       if (accessOf(user) != Access::Elementwise || nn::shapeOf(user->getResult(0)) != shape)
         return false;
       if (seen.insert(user->getResult(0)).second)

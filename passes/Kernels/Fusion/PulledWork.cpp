@@ -3,6 +3,7 @@
 
 #include "compiler/Interfaces/Structure.h"
 #include "passes/Kernels/Elements/ElementEmitter.h"
+#include "passes/Kernels/Elements/RegionShape.h"
 #include "passes/Kernels/Elements/RowComposites.h"
 #include "passes/Kernels/Fusion/FusionRoles.h"
 
@@ -17,6 +18,8 @@ int PulledWork::indexOf(const Step &step, bool isLoop) {
 
 int PulledWork::indexOf(OpOperand &operand, int index) {
   Operation *reader = operand.getOwner();
+  if (auto update = dyn_cast<nn::UpdateSliceOp>(reader); update && operand.get() == update.getRows())
+    return index;
   ArrayRef<int64_t> from = nn::shapeOf(operand.get()), to = nn::shapeOf(reader->getResult(0));
   // A composite reads its scale and shift as an elementwise op does.
   bool isLookup = accessOf(reader) == Access::Lookup;
@@ -32,8 +35,8 @@ int PulledWork::indexOf(OpOperand &operand, int index) {
 
 bool PulledWork::pull(Value result, ArrayRef<int64_t> root) {
   // A result of row shape is computed where the others broadcast it from.
-  bool isRoot = nn::shapeOf(result) == root;
-  SmallVector<Read> open = {{result, isRoot ? 0 : indexOf({0, nullptr, 0, nn::shapeOf(result).vec()}, false)}};
+  bool isRoot = computedShape(result) == root;
+  SmallVector<Read> open = {{result, isRoot ? 0 : indexOf({0, nullptr, 0, computedShape(result).vec()}, false)}};
   while (!open.empty()) {
     auto [value, index] = open.pop_back_val();
     Operation *op = value.getDefiningOp();

@@ -247,6 +247,21 @@ TEST_F(InterpreterTest, indices) {
               ElementsAre(5, 3, 1, 5, 3, 1));
 }
 
+/// Rows of a dim inside, at both ends of it.
+TEST_F(InterpreterTest, updateSlice) {
+  std::string state = "dense<[[[0., 1.], [2., 3.], [4., 5.]], [[6., 7.], [8., 9.], [10., 11.]]]> : tensor<2x3x2xf32>";
+  std::string rows = "dense<[[[-1., -2.], [-3., -4.]], [[-5., -6.], [-7., -8.]]]> : tensor<2x2x2xf32>";
+  for (int64_t position : {0, 1}) {
+    std::vector<double> expected = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    for (int64_t b = 0; b < 2; ++b)
+      for (int64_t i = 0; i < 4; ++i)
+        expected[size_t(b * 6 + position * 2 + i)] = -double(b * 4 + i + 1);
+    std::string text = constant("%s", state) + constant("%n", rows) + constant("%p", "dense<" + std::to_string(position) + "> : tensor<i64>") +
+                       "%r = nn.update_slice %s, %n, %p {dim = 1 : i64} : tensor<2x3x2xf32>, tensor<2x2x2xf32>, tensor<i64> -> tensor<2x3x2xf32>";
+    EXPECT_THAT(numbers(evaluate(text, "tensor<2x3x2xf32>")), testing::ElementsAreArray(expected));
+  }
+}
+
 /// A table that holds rows 2 and 3 of 5: rows held elsewhere are 0, ids that name no row are NaN.
 TEST_F(InterpreterTest, embeddingWithAnOffset) {
   Tensor result = evaluate(R"(

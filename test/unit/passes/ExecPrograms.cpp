@@ -139,6 +139,8 @@ std::vector<std::vector<Tensor>> ExecProgramTest::drawInputs(ModuleOp module) {
       inputs[step].push_back(draw(name, dtypeOf(argument.getType()), nn::shapeOf(argument)));
       if (port.stepScalar == "step" || port.stepScalar == "update")
         inputs[step].back().floats[0] = double(step + 1);
+      else if (port.largest) // three places further, round and round
+        inputs[step].back().ints[0] = int64_t(step) * 3 % (*port.largest + 1);
       else if (!port.stepScalar.empty()) // steps so small that they do not blow up what f32 rounds
         inputs[step].back().floats[0] = 0.05 + 0.01 * double(step);
     }

@@ -358,7 +358,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, GradientTest, testing::ValuesIn(cases()),
 /// Ops that no gradient can flow through: sources, ops on integers and booleans, and what gradients are themselves.
 const std::set<std::string> withoutDerivative = {
     "nn.parameter", "nn.constant", "nn.iota", "nn.not", "nn.is_nan", "nn.is_inf", "nn.and", "nn.or", "nn.xor",
-    "nn.shift_left", "nn.shift_right", "nn.compare", "nn.bitcast", "nn.sort_position", "nn.attention_grad"};
+    "nn.shift_left", "nn.shift_right", "nn.compare", "nn.bitcast", "nn.sort_position", "nn.update_slice", "nn.attention_grad"};
 
 /// What no central difference shows: test/passes/Train/build-gradients.mlir.
 const std::set<std::string> notItsDerivative = {"nn.detach"};

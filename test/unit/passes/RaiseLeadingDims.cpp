@@ -110,6 +110,8 @@ std::vector<LeadingDimsCase> cases() {
       {"f32", "nn.gather_nd %m, %n {batch_dims = 1 : i64} : " + m + ", tensor<6x2x1xi64> -> tensor<6x2x5xf32>"});
   all.push_back(
       {"f32", "nn.gather_nd %m, %k {batch_dims = 0 : i64} : " + m + ", tensor<2x2xi64> -> tensor<2x5xf32>", false});
+  for (std::string dim : {"1", "0"})
+    all.push_back({"f32", "nn.update_slice %m, %d, %zero {dim = " + dim + " : i64} : " + m + ", " + m + ", tensor<i64> -> " + m, dim == "1"});
   return all;
 }
 
@@ -123,7 +125,7 @@ TEST_P(RaiseLeadingDims, MovesOrLeaves) {
   std::string whole = "tensor<2x3x4x5x" + test.type + ">", merged = "tensor<6x4x5x" + test.type + ">";
   std::string result = test.op.substr(test.op.rfind("-> ") + 3);
   std::string text = "func.func @main(%x: " + whole + ", %y: " + whole + ", %v: tensor<5x" + test.type +
-                     ">, %t: tensor<3x2xf32>, %k: tensor<2x2xi64>, %n: tensor<6x2x1xi64>, %step: tensor<f64>) -> " + result + " {\n" +
+                     ">, %t: tensor<3x2xf32>, %k: tensor<2x2xi64>, %n: tensor<6x2x1xi64>, %step: tensor<f64>, %zero: tensor<i64>) -> " + result + " {\n" +
                      "  %m = nn.reshape %x : " + whole + " -> " + merged + "\n  %d = nn.reshape %y : " + whole +
                      " -> " + merged + "\n  %r = " + test.op + "\n  return %r : " + result + "\n}\n";
   OwningOpRef<ModuleOp> before = parseSourceString<ModuleOp>(text, &context);
