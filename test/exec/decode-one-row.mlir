@@ -1,5 +1,5 @@
 // Steps of decoding as decode.mlir has them, a row at a time: attention of one query, which reads its keys once.
-module attributes {exec.steps = 4 : i64, exec.meshes = ["mb=1:time, dp=1:data, tp=1:tensor", "mb=1:time, dp=2:data, tp=1:tensor", "mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=3:data, tp=3:tensor", "mb=2:time, dp=1:data, tp=1:tensor", "mb=2:time, dp=2:data, tp=2:tensor"],
+module attributes {exec.steps = 4 : i64, exec.meshes = ["mb=1:time, dp=1:data, tp=1:tensor", "mb=1:time, dp=2:data, tp=1:tensor", "mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=3:data, tp=3:tensor"],
     exec.pipelines = ["pp=1", "pp=2"]} {
   func.func @main(%x: tensor<4x1x12xf32> {nn.name = "x", dist.seed = #dist.sharding<"[4@(mb, dp), 1, 12]">}, %position: tensor<i64> {nn.step_scalar = "position", nn.largest = 7 : i64},
                   %row: tensor<i64> {nn.step_scalar = "row", nn.largest = 0 : i64},

@@ -1,8 +1,8 @@
 // Steps of decoding: two layers of attention read keys and values of all steps so far from states, of which a step writes two rows, at a position that the step gives; the row
-// that is returned is given, too. If rows are written elsewhere, if attention reads the state before they are there, keys beyond the position, or the caches of another
-// micro-batch, or if a cache is copied to where the next step does not look, numbers differ.
-module attributes {exec.steps = 4 : i64, exec.meshes = ["mb=1:time, dp=1:data, tp=1:tensor", "mb=1:time, dp=2:data, tp=1:tensor", "mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=3:data, tp=3:tensor", "mb=2:time, dp=1:data, tp=1:tensor", "mb=2:time, dp=2:data, tp=2:tensor"],
-    exec.pipelines = ["pp=1", "pp=2", "pp=2 split=1 schedule=gpipe"]} {
+// that is returned is given, too. If rows are written elsewhere, if attention reads the state before they are there, or keys beyond the
+// position, or if a cache is copied to where the next step does not look, numbers differ.
+module attributes {exec.steps = 4 : i64, exec.meshes = ["mb=1:time, dp=1:data, tp=1:tensor", "mb=1:time, dp=2:data, tp=1:tensor", "mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=3:data, tp=3:tensor"],
+    exec.pipelines = ["pp=1", "pp=2"]} {
   func.func @main(%x: tensor<4x2x12xf32> {nn.name = "x", dist.seed = #dist.sharding<"[4@(mb, dp), 2, 12]">}, %position: tensor<i64> {nn.step_scalar = "position", nn.largest = 6 : i64},
                   %row: tensor<i64> {nn.step_scalar = "row", nn.largest = 1 : i64},
                   %k0: tensor<4x3x8x8xf32> {nn.state = "cache/k0", nn.initial = 0.0 : f64, dist.seed = #dist.sharding<"[4@(mb, dp), 3@tp, 8, 8]">},

@@ -20,7 +20,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/Regions/StridedView.cpp": ALL,
     "passes/Kernels/Regions/AttentionRegion.cpp": ALL,
     "passes/Kernels/Regions/KeyConcat": {"ConcatOp", "CastOp", "SliceOp", "TransposeOp", "ReshapeOp"},  # how keys are put together
-    "passes/Kernels/Elements/RegionBody.cpp": {"ReduceOp", "ExpOp", "SubOp"},  # the two sums of a softmax that is written out
+    "passes/Kernels/Elements/RegionBody.cpp": {"ReduceOp", "ExpOp", "SubOp", "UpdateSliceOp"},  # the two sums of a softmax that is written out
     "passes/Kernels/Regions/EpilogueRegion.cpp": {"MatmulOp", "AddOp", "GeluOp", "ReluOp", "MaxOp", "ReshapeOp"},  # what libraries of products do
     "passes/Precision/ExactSums.cpp": {"MatmulOp", "ReduceOp", "EmbeddingGradOp", "AttentionGradOp", "AddOp", "RoundOp"},  # what adds up, each with what it adds, and on which grid
     "passes/Precision/FixedPoint.cpp": {"AbsOp", "RoundOp"},  # what it makes
@@ -34,6 +34,12 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/BindParts.cpp": {"SliceOp"},  # what a rank reads of a file is a slice of it
     "passes/Kernels/Regions/OneHotSum": {"ReduceOp", "SelectOp", "CompareOp", "IotaOp"},  # how a loss whose classes are cut says which one counts
     "passes/Kernels/PanelUnits": {"MatmulOp", "ReshapeOp", "TransposeOp", "CastOp", "AddOp"},  # what stands between a gather, its product, and the sum of its panels
+    "passes/Kernels/DecomposeComposites.cpp": {"UpdateSliceOp"},  # claimed where it writes a state
+    "passes/Kernels/Elements/RegionShape.cpp": {"ReduceOp", "ReshapeOp", "UpdateSliceOp"},  # of a state that is written in part, rows alone are computed
+    "passes/Kernels/Fusion/InPlace.cpp": {"ReduceOp", "ReshapeOp", "UpdateSliceOp"},  # likewise: nothing of the state is read
+    "passes/Kernels/Fusion/PulledWork.cpp": {"UpdateSliceOp"},  # likewise
+    "passes/Kernels/Fusion/FusionGroups.cpp": {"ReduceOp", "UpdateSliceOp"},  # likewise
+    "passes/Kernels/VerifyKernels.cpp": {"MatmulOp", "ReshapeOp", "UpdateSliceOp", "AddOp", "MulOp"},  # where a state is written, and positions as sums of step scalars
     # Reductions shape the loop nest. Products become library calls, which read operands transposed and leave out tails;
     # a reshape is the buffer of its operand.
     "passes/Kernels/Fusion/Fusion": {"ReduceOp", "MatmulOp"},
