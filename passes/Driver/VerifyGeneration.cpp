@@ -54,6 +54,7 @@ public:
     StepReport worst;
     for (const Step &step : steps) {
       HPC_RETURN_IF_ERROR(compareWithWhole(step).at(step.text()));
+      session->entry = step.entry;
       Expected<StepReport> report = verifyStep(entries[step.entry], argumentsOf(step), *session);
       HPC_RETURN_IF_ERROR(report.status().at(step.text()));
       worst.partition = std::max(worst.partition, report->partition);
