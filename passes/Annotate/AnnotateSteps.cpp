@@ -50,9 +50,9 @@ struct AnnotateSteps : impl::AnnotateStepsBase<AnnotateSteps> {
     if (!function)
       return;
     // 1. The virtual mesh.
-    if (rows < 1 || length % rows || length / rows < 2) {
+    if (rows < 1 || length < rows || length % rows) {
       userError(getOperation(), ErrorKind::Usage) << "steps of " << int64_t(rows) << " positions do not make up a sequence of " << int64_t(length)
-                                                  << "; --max-length must be a multiple of --prefill-chunk, at least twice as much";
+                                                  << "; --max-length must be a multiple of --prefill-chunk";
       return signalPassFailure();
     }
     dist::Mesh mesh;

@@ -39,6 +39,8 @@ public:
       row = addScalar(plan::rowName, rows() - 1);
     for (Operation &op : llvm::make_early_inc_range(block)) {
       builder.setInsertionPoint(&op);
+      if (steps() == 1)
+        holdWhole(&op);
       if (isa<dist::DistDialect>(op.getDialect())) {
         FailureOr<Value> value = valueOf(&op);
         if (failed(value))
@@ -78,8 +80,21 @@ private:
       return rowsOf(slice);
     auto gather = dyn_cast<dist::AllGatherOp>(op);
     if (gather && gather.getAxis() == mesh.axes[0].name && llvm::all_of(gather->getUses(), isOfKeys))
-      return stateOf(gather);
+      return stateOf(gather.getOperand(), nn::tensorType(gather.getResult()), int64_t(gather.getFromDim()));
     return refuse(op);
+  }
+
+  /// A step of all positions gathers nothing, and what its attention reads is held as well.
+  void holdWhole(Operation *op) {
+    for (OpOperand &use : op->getOpOperands()) {
+      constexpr int64_t keyDim = 2;
+      if (!isOfKeys(use) || nn::shapeOf(use.get())[keyDim] != length())
+        continue;
+      Value &state = whole[use.get()];
+      if (!state)
+        state = stateOf(use.get(), nn::tensorType(use.get()), keyDim);
+      use.set(state);
+    }
   }
 
   LogicalResult refuse(Operation *op) {
@@ -105,9 +120,9 @@ private:
   FailureOr<Value> placeOf(dist::OffsetOp op) {
     const dist::DimSharding dim = op.getDim().getValue().dims[0];
     const std::vector<std::string> axes = dist::cutAxes(op.getDim().getValue());
-    if (dim.size() != 1 || dim[0].size != length() || axes.front() != mesh.axes[0].name)
+    if (dim.size() != 1 || dim[0].size != length() || (steps() > 1 && axes.front() != mesh.axes[0].name))
       return refuseSize(op, dist::globalSize(dim));
-    return axes.size() == 1 ? position : Value(nn::AddOp::create(builder, op.getLoc(), position, row));
+    return axes.back() == mesh.axes[0].name ? position : Value(nn::AddOp::create(builder, op.getLoc(), position, row));
   }
 
   /// The rows of a step, or the one of them that counts, of a value that all steps (all rows) have.
@@ -144,14 +159,14 @@ private:
     return reshaped(taken, nn::shapeOf(op.getResult()));
   }
 
-  Value stateOf(dist::AllGatherOp op) {
+  /// The next state, with the rows of this step at its position.
+  Value stateOf(Value rows, RankedTensorType type, int64_t dim) {
     nn::ArgumentPort port;
     port.state = (plan::cachePrefix + Twine(written.size())).str();
-    RankedTensorType type = dist::withoutSharding(nn::tensorType(op.getResult()));
     arguments.push_back(port);
-    Value state = block.addArgument(type, op.getLoc());
+    Value state = block.addArgument(dist::withoutSharding(type), rows.getLoc());
     results.push_back({"", port.state, ""});
-    written.push_back(nn::UpdateSliceOp::create(builder, op.getLoc(), state, op.getOperand(), position, op.getFromDim()));
+    written.push_back(nn::UpdateSliceOp::create(builder, rows.getLoc(), state, rows, position, dim));
     return written.back();
   }
 
@@ -176,6 +191,7 @@ private:
   SmallVector<nn::ArgumentPort> arguments;
   SmallVector<nn::ResultPort> results;
   SmallVector<Value> written;
+  llvm::DenseMap<Value, Value> whole; ///< states of a step of all positions, by what they hold
 };
 
 struct HoldKeys : impl::HoldKeysBase<HoldKeys> {

@@ -1,6 +1,8 @@
 // RUN: hpc-opt %s --hpc-keep-logits=length=8 --hpc-annotate-steps="length=8 rows=4" --hpc-propagate-shardings --hpc-insert-reshards --hpc-localize --hpc-hold-keys --hpc-verify-generated | FileCheck %s --check-prefix=ROWS
 // RUN: hpc-opt %s --hpc-keep-logits=length=8 --hpc-annotate-steps="length=8 rows=1" --hpc-propagate-shardings --hpc-insert-reshards --hpc-localize --hpc-hold-keys --hpc-verify-generated | FileCheck %s --check-prefix=ONE
 
+// RUN: hpc-opt %s --hpc-keep-logits=length=8 --hpc-annotate-steps="length=8 rows=8" --hpc-propagate-shardings --hpc-insert-reshards --hpc-localize --hpc-hold-keys --hpc-verify-generated | FileCheck %s --check-prefix=ALL
+
 // A step of 4 of 8 positions: rows of the table and of the numbers from `position` on, keys in a state, and behind them the one row that has logits. The size that the model states is that of a step.
 // ROWS-NOT: dist.
 // ROWS: func.func @main(%arg0: tensor<2x4xi64> {nn.dims = ["batch", "4"], nn.name = "ids"}, %arg1: tensor<i64> {nn.largest = 4 : i64, nn.step_scalar = "position"}, %arg2: tensor<i64> {nn.largest = 3 : i64, nn.step_scalar = "row"},
@@ -21,6 +23,14 @@
 // Of one position there is no row to choose.
 // ONE: func.func @main(%arg0: tensor<2x1xi64> {{.*}}, %arg1: tensor<i64> {nn.largest = 7 : i64, nn.step_scalar = "position"}, %arg2: tensor<2x2x8x4xf32>
 // ONE: nn.attention {{.*}} query_start %arg1 : tensor<i64>
+
+// A step of all positions gathers no keys, and writes them for those that follow.
+// ALL: func.func @main(%arg0: tensor<2x8xi64> {{.*}}, %arg1: tensor<i64> {nn.largest = 0 : i64, nn.step_scalar = "position"}, %arg2: tensor<i64> {nn.largest = 7 : i64, nn.step_scalar = "row"}, %arg3: tensor<2x2x8x4xf32>
+// ALL-DAG: %[[KEYS:.*]] = nn.update_slice %arg3, %{{.*}}, %arg1 {dim = 2 : i64} : tensor<2x2x8x4xf32>, tensor<2x2x8x4xf32>
+// ALL-DAG: %[[VALUES:.*]] = nn.update_slice %arg4
+// ALL-DAG: %[[PLACE:.*]] = nn.add %arg1, %arg2 : tensor<i64>
+// ALL: nn.attention %{{.*}}, %[[KEYS]], %[[VALUES]] query_start %[[PLACE]] : tensor<i64>
+// ALL: return %{{.*}}, %[[KEYS]], %[[VALUES]]
 module {
   func.func @main(%ids: tensor<2x8xi64> {nn.name = "ids", nn.dims = ["batch", "8"]}, %past: tensor<2x2x0x4xf32> {nn.name = "past"})
       -> (tensor<2x8x20xf32> {nn.name = "logits"}, tensor<2x2x8x4xf32> {nn.name = "present"}) {

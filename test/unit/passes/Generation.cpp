@@ -112,7 +112,7 @@ constexpr double bound = 1e-12;
 // Fails if a position, a table, a mask or a rotation does not move with the step, or a state is written elsewhere.
 TEST_P(Generation, StepsGiveTheLogitsOfTheWhole) {
   const int64_t length = GetParam().length;
-  for (int64_t rows : {int64_t(1), int64_t(4), length / 2}) {
+  for (int64_t rows : {int64_t(1), int64_t(4), length / 2, length}) {
     func::FuncOp step = compile(rows, "generate");
     ASSERT_TRUE(step) << rows;
     KeptTensors kept;
