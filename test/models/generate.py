@@ -76,7 +76,7 @@ def tokens(name, layouts):
     if "beams" in golden:
         how = golden["how"]
         runs.append(("beams", [f"--beams={how['num_beams']}", f"--num-return-sequences={how['num_return_sequences']}", f"--length-penalty={how['length_penalty']}",
-                               f"--early-stopping={str(how['early_stopping']).lower()}", f"--end-token={how['eos_token_id']}"], golden["beams"]))
+                               f"--early-stopping={'yes' if how['early_stopping'] else 'no'}", f"--end-token={how['eos_token_id']}"], golden["beams"]))
     with tempfile.TemporaryDirectory() as scratch:
         model = write(os.path.join(FOLDER, name + ".onnx"), scratch)
         prompts, answers = (os.path.join(scratch, each) for each in ("prompts.jsonl", "answers.jsonl"))
