@@ -15,12 +15,17 @@ namespace hpc {
 #include "passes/Kernels/Passes.h.inc"
 
 namespace {
-/// The result of a region that a result of the function is; null where another op made it.
+/// The result of a region that a result of the function is, through programs that hand it on; null where another op made it.
 OpResult madeBy(Value returned) {
+  for (;;) {
+    auto argument = dyn_cast<BlockArgument>(returned);
+    auto stage = dyn_cast_or_null<pipe::StageOp>(argument ? argument.getOwner()->getParentOp() : returned.getDefiningOp());
+    if (!stage)
+      break;
+    returned = argument ? stage->getOperand(argument.getArgNumber())
+                        : stage.getBody().front().getTerminator()->getOperand(cast<OpResult>(returned).getResultNumber());
+  }
   auto result = dyn_cast<OpResult>(returned);
-  while (result && isa<pipe::StageOp>(result.getOwner()))
-    result = dyn_cast<OpResult>(
-        result.getOwner()->getRegion(0).front().getTerminator()->getOperand(result.getResultNumber()));
   return result && isa<nn::FusedOp>(result.getOwner()) ? result : OpResult();
 }
 

@@ -1,12 +1,12 @@
 // Steps of decoding as decode.mlir has them, a row at a time: attention of one query, which reads its keys once.
 module attributes {exec.steps = 4 : i64, exec.meshes = ["mb=1:time, dp=1:data, tp=1:tensor", "mb=1:time, dp=2:data, tp=1:tensor", "mb=1:time, dp=1:data, tp=2:tensor", "mb=1:time, dp=3:data, tp=3:tensor"],
     exec.pipelines = ["pp=1", "pp=2"]} {
-  func.func @main(%x: tensor<4x1x12xf32> {nn.name = "x", dist.seed = #dist.sharding<"[4@(mb, dp), 1, 12]">}, %position: tensor<i64> {nn.step_scalar = "position", nn.largest = 7 : i64},
+  func.func @main(%x: tensor<4x1x12xf32> {nn.name = "x", dist.seed = #dist.sharding<"[4@dp, 1, 12]">}, %position: tensor<i64> {nn.step_scalar = "position", nn.largest = 7 : i64},
                   %row: tensor<i64> {nn.step_scalar = "row", nn.largest = 0 : i64},
-                  %k0: tensor<4x3x8x8xf32> {nn.state = "cache/k0", nn.initial = 0.0 : f64, dist.seed = #dist.sharding<"[4@(mb, dp), 3@tp, 8, 8]">},
-                  %v0: tensor<4x3x8x8xf32> {nn.state = "cache/v0", nn.initial = 0.0 : f64, dist.seed = #dist.sharding<"[4@(mb, dp), 3@tp, 8, 8]">},
-                  %k1: tensor<4x3x8x8xf32> {nn.state = "cache/k1", nn.initial = 0.0 : f64, dist.seed = #dist.sharding<"[4@(mb, dp), 3@tp, 8, 8]">},
-                  %v1: tensor<4x3x8x8xf32> {nn.state = "cache/v1", nn.initial = 0.0 : f64, dist.seed = #dist.sharding<"[4@(mb, dp), 3@tp, 8, 8]">})
+                  %k0: tensor<4x3x8x8xf32> {nn.state = "cache/k0", nn.initial = 0.0 : f64, dist.seed = #dist.sharding<"[4@dp, 3@tp, 8, 8]">},
+                  %v0: tensor<4x3x8x8xf32> {nn.state = "cache/v0", nn.initial = 0.0 : f64, dist.seed = #dist.sharding<"[4@dp, 3@tp, 8, 8]">},
+                  %k1: tensor<4x3x8x8xf32> {nn.state = "cache/k1", nn.initial = 0.0 : f64, dist.seed = #dist.sharding<"[4@dp, 3@tp, 8, 8]">},
+                  %v1: tensor<4x3x8x8xf32> {nn.state = "cache/v1", nn.initial = 0.0 : f64, dist.seed = #dist.sharding<"[4@dp, 3@tp, 8, 8]">})
       -> (tensor<4x12xf32> {nn.name = "y"}, tensor<4x3x8x8xf32> {nn.writes = "cache/k0"}, tensor<4x3x8x8xf32> {nn.writes = "cache/v0"}, tensor<4x3x8x8xf32> {nn.writes = "cache/k1"}, tensor<4x3x8x8xf32> {nn.writes = "cache/v1"}) {
     %wq0 = nn.parameter "wq0" stored <file = "w", bytes = 2304, hashes = [0]> : tensor<12x48xf32> loc("wq0")
     %q0p = nn.matmul %x, %wq0 : tensor<4x1x12xf32>, tensor<12x48xf32> -> tensor<4x1x48xf32> loc("l0")
