@@ -177,6 +177,21 @@ class Cases:
         self.add(name, worst <= bound and losses[0][-1] < losses[0][0], f"losses from {losses[1][0]:.4f} to {losses[1][-1]:.4f}, difference {worst:.2g} (bound {bound:g})",
                  difference=worst, bound=bound, losses=losses[1])
 
+    def generation(self, plan):
+        """A step of each entry on both, from caches of zeros: the logits of its last row."""
+        for entry in ("prefill", "decode"):
+            name, results = f"{plan.parent.name} {plan.stem} {entry}", []
+            for where in ([], ["--backend=cuda", f"--ranks-per-gpu={ranks_of(plan)}"]):
+                output = self.folder / "logits.npz"
+                errors = call([([self.hpc_run, str(plan), f"--entry={entry}", f"--input={plan.parent / entry}.npz", f"--output={output}", *where], {})])
+                if errors:
+                    self.add(name, False, errors[0], error=errors[0])
+                    break
+                results.append(read_npz(output))
+            else:
+                worst, bound = difference(*results), BOUNDS["bf16" if "bf16" in plan.stem else "f32"]
+                self.add(name, worst <= bound, f"difference {worst:.2g} of max (bound {bound:g})", difference=worst, bound=bound)
+
     def processes(self, plan):
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
@@ -198,7 +213,7 @@ class Cases:
 
 
 def ranks_of(plan):
-    return math.prod(int(size) for size in re.findall(r"-(?:tp|pp|dp|cp)(\d+)", plan.stem))
+    return math.prod(int(size) for size in re.findall(r"(?:^|-)(?:tp|pp|dp|cp)(\d+)", plan.stem))
 
 
 def gpu_name():
@@ -260,6 +275,7 @@ def main():
         if len(deterministic := [plan for plan in found if plan.stem.endswith("-deterministic")]) > 1:
             cases.same_bits(deterministic)
         cases.each(cases.training, sorted((plans / "training").glob("*/*.plan")))
+        cases.each(cases.generation, sorted((plans / "generation").glob("*/*.plan")))
         for plan in gpt2s:
             if plan.stem in BY_PROCESSES:
                 cases.processes(plan)

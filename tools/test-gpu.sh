@@ -76,6 +76,23 @@ compile_training() { # folder, cases "MODEL FILE DATA DTYPE tp pp dp zero [NAME 
   done
 }
 
+# Plans that continue texts, whose entries prefill and decode are run from caches of zeros, with the inputs of both.
+compile_generation() { # folder, cases "MODEL FLAGS" ...
+  local model flags folder item
+  for item in "${@:2}"; do
+    read -r model flags <<<"$item"
+    folder="$1/$model" && mkdir -p "$folder" || return 1
+    # shellcheck disable=SC2086 # several flags
+    "$build/bin/hpc-opt" "$here/models/$model/dynamo-eager-op18.onnx" --generate --batch=4 --max-length=32 --prefill-chunk=8 --target=host,cuda $flags \
+      -o "$folder/$(sed 's/--//g; s/=//g; s/ /-/g; s/dtype//' <<<"$flags").plan" || return 1
+    /usr/bin/python3 -c "
+import numpy, sys
+ids = numpy.random.default_rng(3).integers(0, 90, (4, 8))
+numpy.savez(sys.argv[1] + '/prefill.npz', input_ids=ids, position=numpy.int64(16), row=numpy.int64(5))
+numpy.savez(sys.argv[1] + '/decode.npz', input_ids=ids[:, :1], position=numpy.int64(21))" "$folder" || return 1
+  done
+}
+
 compile() { # folder
   local tiny="gpt2-tiny dynamo-eager-op18.onnx inputs_1.npz" odd="gpt2-odd dynamo-eager-op18.onnx inputs_1.npz" dropout="gpt2-odd torchscript-op17-dropout.onnx train_tokens.npz"
   local image=(model.onnx inputs_0.npz "--dim batch=4")
@@ -96,6 +113,7 @@ compile() { # folder
     "$odd model 2 1 2 3" "$odd bf16 2 1 2 3" "$tiny fp16 2 2 1 0" "$odd fp16 1 1 1 0" "$dropout model 1 1 1 0" "$dropout bf16 2 2 1 0" "$dropout model 2 1 2 3" \
     "$odd model 4 1 1 0 2d --tp-layout=2d:2x2" "$odd model 2 1 1 0 sp --sp" "$odd model 1 1 1 0 gather-cp2 --cp=2" "$odd bf16 1 1 1 0 ring-cp2 --cp=2 --cp-mode=ring" \
     "$odd model 1 1 1 0 ulysses-cp2 --cp=2 --cp-mode=ulysses" || return 1
+  compile_generation "$1/generation" "gpt2-tiny --tp=1 --pp=1" "gpt2-odd --tp=2 --pp=2" "gpt2-odd --tp=3 --dtype=bf16" || return 1
   if [ -d "$shared" ]; then
     compile_speed "$1/speed"
   else
