@@ -84,6 +84,11 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
       if (!dim)
         continue;
       hasBatch = true;
+      if (const nn::ArgumentPort port = nn::argumentPort(function, argument); microBatches > 1 && port.isState()) {
+        userError(function, ErrorKind::Unsupported) << "--micro-batches=" << microBatches << ": state '" << port.state << "' has the rows of the batch, and a stage holds it once, not once a "
+                                                    << "micro-batch; use --micro-batches=1";
+        return signalPassFailure();
+      }
       Value value = function.getArgument(argument);
       std::vector<int64_t> shape = nn::shapeOf(value).vec();
       std::optional<dist::Seed> user = dist::seedOf(value);

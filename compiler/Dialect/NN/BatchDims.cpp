@@ -2,6 +2,7 @@
 #include "compiler/Dialect/NN/BatchDims.h"
 
 #include "compiler/Diagnostics.h"
+#include "compiler/Dialect/NN/BatchFlow.h"
 #include "compiler/Dialect/NN/Ports.h"
 
 namespace hpc::nn {
@@ -22,6 +23,23 @@ static StringRef batchNameIn(StringRef dim) {
         (dim[i] == '-' && !(i && llvm::isAlpha(dim[i - 1]) && i + 1 < dim.size() && llvm::isAlpha(dim[i + 1]))))
       return "";
   return name.starts_with("batch") ? name : "";
+}
+
+/// A state has the batch where its next value has it: the caches of a decoder.
+static void addStates(func::FuncOp function, SmallVector<std::optional<int64_t>> &dims) {
+  const std::map<std::string, unsigned> written = writtenBy(function);
+  if (written.empty())
+    return;
+  BatchFlow flow(function, dims);
+  for (Operation &op : function.front())
+    flow.visit(&op);
+  for (unsigned argument = 0; argument < dims.size(); ++argument)
+    if (auto found = written.find(argumentPort(function, argument).state); found != written.end()) {
+      Value next = function.front().getTerminator()->getOperand(found->second);
+      for (int64_t dim = 0; dim < tensorType(next).getRank() && !dims[argument]; ++dim)
+        if (flow.carries(next, dim))
+          dims[argument] = dim;
+    }
 }
 
 FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp function, StringRef wanted) {
@@ -51,8 +69,10 @@ FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp functi
       }
     }
   }
-  if (isNamed)
+  if (isNamed) {
+    addStates(function, dims);
     return dims;
+  }
   if (!wanted.empty()) {
     userError(function, ErrorKind::Usage) << "--batch-dim=" << wanted << " names no dim of an input; the inputs have "
                                           << (known.empty() ? "no named dims" : llvm::join(known, ", "));
@@ -67,6 +87,7 @@ FailureOr<SmallVector<std::optional<int64_t>>> findBatchDims(func::FuncOp functi
     size = shape[0];
     dims[argument] = 0;
   }
+  addStates(function, dims);
   return dims;
 }
 

@@ -5,7 +5,7 @@
 
 namespace hpc::nn {
 
-/// Per argument of a function on tensors of fixed sizes; nullopt where it has none, as states, step scalars and what
+/// Per argument of a function on tensors of fixed sizes; nullopt where it has none, as step scalars, states whose next value has none and what
 /// is whole of an input. `wanted` is the
 /// symbolic name of the dim, or "": the name "batch", or where there is none the names that start so; a multiple of one counts,
 /// another expression ("batch + 1") does not. Where no dim has a name that fits, and none is wanted, dim 0 of all inputs that agree on
