@@ -8,6 +8,7 @@
 #include "passes/Annotate/Passes.h"
 #include "passes/Annotate/RowDims.h"
 #include "passes/Annotate/SequenceCut.h"
+#include "runtime/plan/GenerationPorts.h"
 
 namespace hpc {
 
@@ -70,6 +71,9 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
     auto dims = nn::findBatchDims(function, batchDim);
     if (failed(dims))
       return signalPassFailure();
+    for (unsigned argument = 0; argument < function.getNumArguments(); ++argument) // which hold a row of the batch each
+      if (StringRef(nn::argumentPort(function, argument).state).starts_with(plan::cachePrefix))
+        (*dims)[argument] = 0;
     int64_t microBatches = mesh.sizeOf(dist::AxisRole::Time);
     std::vector<std::string> ofRows = mesh.axesOf(dist::AxisRole::Time);
     llvm::append_range(ofRows, mesh.axesOf(dist::AxisRole::Data));
@@ -84,11 +88,6 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
       if (!dim)
         continue;
       hasBatch = true;
-      if (const nn::ArgumentPort port = nn::argumentPort(function, argument); microBatches > 1 && port.isState()) {
-        userError(function, ErrorKind::Unsupported) << "--micro-batches=" << microBatches << ": state '" << port.state << "' has the rows of the batch, and a stage holds it once, not once a "
-                                                    << "micro-batch; use --micro-batches=1";
-        return signalPassFailure();
-      }
       Value value = function.getArgument(argument);
       std::vector<int64_t> shape = nn::shapeOf(value).vec();
       std::optional<dist::Seed> user = dist::seedOf(value);
