@@ -37,7 +37,8 @@ public:
       binding.buffer = int32_t(stage.buffers.size());
       stage.buffers.push_back(state);
       stage.bindings.push_back(binding);
-      reorder(stage, binding);
+      if (binding.shape[0] > 1) // one row has no other place
+        reorder(stage, binding);
     }
     return Status::success();
   }
@@ -55,7 +56,7 @@ private:
       plan.inputs.push_back({"rows/" + std::to_string(row), DType::I64, {}, true});
       plan.inputs.back().largest = rows - 1;
     }
-    if (rows == 0 || rows != int64_t(plan.inputs.size()) || binding.slice.view[0] != rows)
+    if (rows == 0 || rows != int64_t(plan.inputs.size()) || (rows > 1 && binding.slice.view[0] != rows)) // a view has no dims of 1
       return Status::error(ErrorKind::Internal, "state '" + binding.saved + "' " + shapeText(shape) + " does not begin with a dim of the " +
                                                     std::to_string(plan.inputs.size()) + " rows that others have");
     return Status::success();

@@ -55,8 +55,9 @@ static int64_t batchOf(const GenerationSizes &sizes, const dist::Mesh &degrees) 
 }
 
 /// Whether a model that cannot be loaded has no fault but too few positions.
-static bool loadsWith(CompileRequest request, int64_t positions, MLIRContext &context, DiagnosticPrinter &diagnostics) {
-  request.options.maxLength = request.prefillChunk = positions;
+static bool loadsShort(CompileRequest request, MLIRContext &context, DiagnosticPrinter &diagnostics) {
+  request.options.maxLength = 2;
+  request.prefillChunk = 1;
   return Compilation(decodeRequest(request), context, diagnostics).load().ok();
 }
 
@@ -65,8 +66,9 @@ Expected<plan::Plan> makeGenerationPlan(const Arguments &arguments, const Genera
   HPC_RETURN_IF_ERROR(request.status());
   Expected<dist::Mesh> degrees = degreesOf(*request);
   HPC_RETURN_IF_ERROR(degrees.status());
-  const int64_t given = arguments.whole("prefill-chunk").value_or(usualChunk);
-  const int64_t chunk = arguments.has("prefill-chunk") ? given : int64_t(llvm::bit_floor(uint64_t(std::min(sizes.prompt, given))));
+  const int64_t least = std::max<int64_t>(sizes.positions, 2); // at least two chunks
+  const int64_t usual = int64_t(llvm::bit_floor(uint64_t(std::min({sizes.prompt, usualChunk, least / 2}))));
+  const int64_t chunk = arguments.whole("prefill-chunk").value_or(usual);
   request->batch = arguments.whole("batch").value_or(batchOf(sizes, *degrees));
   DialectRegistry registry;
   registerDialects(registry);
@@ -77,16 +79,16 @@ Expected<plan::Plan> makeGenerationPlan(const Arguments &arguments, const Genera
     DiagnosticPrinter::print(toolName(), severity, kind, text);
   });
   std::unique_ptr<Compilation> decode;
-  const int64_t rounded = llvm::alignTo(sizes.positions, chunk);
-  for (int64_t positions : {rounded, sizes.positions}) {
+  const int64_t rounded = std::max<int64_t>(llvm::alignTo(least, chunk), 2 * chunk);
+  for (int64_t positions : {rounded, least}) {
     request->options.maxLength = positions;
-    request->prefillChunk = std::min(chunk, positions);
+    request->prefillChunk = std::min(chunk, positions / 2);
     decode = std::make_unique<Compilation>(decodeRequest(*request), context, diagnostics);
     const Status loaded = decode->load();
     if (loaded.ok())
       break;
-    if (positions == sizes.positions)
-      return loaded.message().empty() || !loadsWith(*request, 1, context, diagnostics) ? loaded : loaded.at(sizes.place);
+    if (positions == least)
+      return loaded.message().empty() || !loadsShort(*request, context, diagnostics) ? loaded : loaded.at(sizes.place);
   }
   for (auto step : {&Compilation::runPhases, &Compilation::makePlan})
     HPC_RETURN_IF_ERROR(((*decode).*step)());

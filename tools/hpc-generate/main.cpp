@@ -323,7 +323,9 @@ int main(int argc, char **argv) {
   } catch (const std::bad_alloc &) {
     status = outOfMemory();
   }
-  if (status.ok() && command.isClosed && !hasParent()) { // a parent would report the signal
+  if (status.ok() && command.isClosed) {
+    if (hasParent()) // which would report the signal
+      return 0;
     std::signal(SIGPIPE, SIG_DFL);
     std::raise(SIGPIPE);
   }
