@@ -2,7 +2,7 @@
 """Decoders of models/decoders (decoders.py made them) against the ids that Hugging Face's generate() made of the same weights in float64.
 
   generate.py forward NAME FLAGS...    for each string of flags: the plan of the whole text finds each of those ids after the text before it
-  generate.py tokens NAME FLAGS...     hpc-generate gives those ids for all prompts at once, and beams with their scores where there are golden ones
+  generate.py tokens NAME FLAGS...     hpc-generate gives those ids for all prompts at once and for the first alone, and beams with their scores where there are golden ones
 
 A line each, with what the layout gathers; exit status 1 if one is FAR. Needs hpc-opt, hpc-run and hpc-generate on the PATH and numpy.
 """
@@ -73,6 +73,7 @@ def tokens(name, layouts):
     failed = 0
     golden = GOLDEN[name]
     runs = [("greedy", [], [[{"ids": ids}] for ids in golden["greedy"]])]
+    runs.append(("alone", [], runs[0][2][:1]))
     if "beams" in golden:
         how = golden["how"]
         runs.append(("beams", [f"--beams={how['num_beams']}", f"--num-return-sequences={how['num_return_sequences']}", f"--length-penalty={how['length_penalty']}",
@@ -80,10 +81,10 @@ def tokens(name, layouts):
     with tempfile.TemporaryDirectory() as scratch:
         model = write(os.path.join(FOLDER, name + ".onnx"), scratch)
         prompts, answers = (os.path.join(scratch, each) for each in ("prompts.jsonl", "answers.jsonl"))
-        with open(prompts, "w") as out:
-            out.writelines(json.dumps({"ids": prompt}) + "\n" for prompt in PROMPTS)
         for flags in layouts:
             for kind, how, expected in runs:
+                with open(prompts, "w") as out:
+                    out.writelines(json.dumps({"ids": prompt}) + "\n" for prompt in PROMPTS[:len(expected)])
                 run("hpc-generate", model, f"--ids={prompts}", f"--max-new-tokens={len(golden['greedy'][0])}", f"--output={answers}", "--poison", *how, *flags.split())
                 with open(answers) as lines:
                     got = [json.loads(line) for line in lines]
