@@ -8,6 +8,7 @@
 #include "passes/Annotate/Passes.h"
 #include "passes/Annotate/RowDims.h"
 #include "passes/Annotate/SequenceCut.h"
+#include "runtime/plan/GenerationPorts.h"
 
 namespace hpc {
 
@@ -98,6 +99,9 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
     auto dims = nn::findBatchDims(function, batchDim);
     if (failed(dims))
       return signalPassFailure();
+    for (unsigned argument = 0; argument < function.getNumArguments(); ++argument) // which hold a row of the batch each
+      if (StringRef(nn::argumentPort(function, argument).state).starts_with(plan::cachePrefix))
+        (*dims)[argument] = 0;
     int64_t microBatches = mesh.sizeOf(dist::AxisRole::Time);
     std::vector<std::string> ofRows = mesh.axesOf(dist::AxisRole::Time);
     llvm::append_range(ofRows, mesh.axesOf(dist::AxisRole::Data));
