@@ -57,34 +57,6 @@ static void cutOutsideOfSeeds(func::FuncOp function, ArrayRef<std::optional<int6
   }
 }
 
-/// States that a step writes rows of the batch into are cut as the batch is. Not over time: a state has one content for all micro-batches.
-static LogicalResult cutStates(func::FuncOp function, ArrayRef<std::optional<int64_t>> batchDims, const RowAxes &rows, const dist::Mesh &mesh) {
-  std::vector<std::string> axes = mesh.axesOf(dist::AxisRole::Data);
-  llvm::erase_if(axes, [&](const std::string &axis) { return !llvm::is_contained(rows.batch, axis); });
-  nn::BatchFlow flow(function, batchDims);
-  for (Operation &op : function.front()) {
-    flow.visit(&op);
-    auto update = dyn_cast<nn::UpdateSliceOp>(op);
-    if (!update || !isa<BlockArgument>(update.getState()))
-      continue;
-    ArrayRef<int64_t> shape = nn::shapeOf(update.getState());
-    for (int64_t dim = 0; dim < int64_t(shape.size()); ++dim) {
-      if (dim == int64_t(update.getDim()) || shape[dim] <= 1 || !flow.carries(update.getRows(), dim))
-        continue;
-      if (mesh.sizeOf(dist::AxisRole::Time) > 1)
-        return userError(update, ErrorKind::Unsupported)
-               << "state '" << nn::argumentPort(function, cast<BlockArgument>(update.getState()).getArgNumber()).state
-               << "' holds rows of the batch, of which each micro-batch would write its own; compile with --micro-batches=1";
-      dist::Seed seed = dist::seedOf(update.getState()).value_or(dist::Seed{dist::replicated(shape.vec()), std::vector<bool>(shape.size(), true)});
-      if (axes.empty() || dist::isCut(seed.sharding.dims[dim]))
-        continue;
-      cutOutside(seed, dim, axes);
-      dist::setSeed(update.getState(), seed);
-    }
-  }
-  return success();
-}
-
 namespace {
 struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
   using AnnotateBatchBase::AnnotateBatchBase;
@@ -116,6 +88,11 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
       if (!dim)
         continue;
       hasBatch = true;
+      if (const nn::ArgumentPort port = nn::argumentPort(function, argument); microBatches > 1 && port.isState()) {
+        userError(function, ErrorKind::Unsupported) << "--micro-batches=" << microBatches << ": state '" << port.state << "' has the rows of the batch, and a stage holds it once, not once a "
+                                                    << "micro-batch; use --micro-batches=1";
+        return signalPassFailure();
+      }
       Value value = function.getArgument(argument);
       std::vector<int64_t> shape = nn::shapeOf(value).vec();
       std::optional<dist::Seed> user = dist::seedOf(value);
@@ -139,8 +116,6 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
       cutOutside(seed, *dim, axes);
       dist::setSeed(value, seed);
     }
-    if (failed(cutStates(function, *dims, rows, mesh)))
-      return signalPassFailure();
     if (!rows.positions.empty())
       cutSequence(function, *sequence, rows.positions);
     if (microBatches > 1)

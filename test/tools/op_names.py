@@ -34,7 +34,6 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/BindParts.cpp": {"SliceOp"},  # what a rank reads of a file is a slice of it
     "passes/Kernels/Regions/OneHotSum": {"ReduceOp", "SelectOp", "CompareOp", "IotaOp"},  # how a loss whose classes are cut says which one counts
     "passes/Kernels/PanelUnits": {"MatmulOp", "ReshapeOp", "TransposeOp", "CastOp", "AddOp"},  # what stands between a gather, its product, and the sum of its panels
-    "passes/Annotate/AnnotateBatch.cpp": {"UpdateSliceOp"},  # states that hold rows of the batch
     "passes/Kernels/DecomposeComposites.cpp": {"UpdateSliceOp"},  # claimed where it writes a state
     "passes/Kernels/Elements/RegionShape.cpp": {"ReduceOp", "ReshapeOp", "UpdateSliceOp"},  # of a state that is written in part, rows alone are computed
     "passes/Kernels/Fusion/InPlace.cpp": {"ReduceOp", "ReshapeOp", "UpdateSliceOp"},  # likewise: nothing of the state is read
