@@ -47,6 +47,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Generate/ProveCausal.cpp": {"AttentionOp", "UpdateSliceOp", "AddOp"},  # what is proven, of the ops that hpc-hold-keys makes
     "passes/Kernels/": {"ReduceOp", "MatmulOp", "TransposeOp", "ReshapeOp"},
     "passes/Lower/KernelWork.cpp": {"AttentionOp", "AttentionGradOp"},  # whose code works on blocks of scores
+    "passes/Lower/LowerMatmul.cpp": {"MatmulOp", "ReshapeOp", "SliceOp"},  # a part that a product reads where it lies
     "passes/Lower/": {"MatmulOp", "ReshapeOp"},
     "passes/Partition/RingAttention.cpp": {"AttentionOp", "AttentionGradOp", "GatherOp"},  # what is taken apart, and zigzag's order of keys
     "passes/Partition/RingKeys": {"GatherOp"},  # that order
