@@ -201,7 +201,9 @@ void HostVectors::product(const VectorRows &c, const ProductRows &rows, const Sc
                           Value depth, function_ref<Value(const IndexExpr &, int64_t)> start, Step step) {
   const int64_t widest = widestTile();
   for (int64_t column = 0; column < b.columns; column += widest) {
-    int64_t columns = std::min(widest, b.columns - column), height = tileRows(rows.fixed, columns);
+    int64_t columns = std::min(widest, b.columns - column);
+    // Where the last tile is given, it is so for tiles as high as those of the widest columns; higher ones would read behind it.
+    int64_t height = tileRows(rows.fixed, rows.count ? std::min(widest, b.columns) : columns);
     auto at = [&](const IndexExpr &row, int64_t count) {
       tile(c, row, count, column, columns, a, b, depth, start, step);
     };
