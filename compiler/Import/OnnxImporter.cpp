@@ -508,8 +508,13 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
   if (!shapes.ok())
     return shapes.status();
   HPC_RETURN_IF_ERROR(bindInputs(model, std::move(*bound), *shapes));
-  if (options.sequenceLength)
-    HPC_RETURN_IF_ERROR(bindInputs(model, sequenceInputs(model, *shapes), *shapes));
+  SmallVector<std::string> ofSequence;
+  if (options.sequenceLength) {
+    std::vector<StoredTensor> given = sequenceInputs(model, *shapes);
+    for (const StoredTensor &tensor : given)
+      ofSequence.push_back("'" + tensor.name + "'");
+    HPC_RETURN_IF_ERROR(bindInputs(model, std::move(given), *shapes));
+  }
   Expected<std::vector<const Node *>> nodes = orderedNodes(model);
   if (!nodes.ok())
     return nodes.status();
@@ -521,6 +526,8 @@ Expected<OwningOpRef<ModuleOp>> importModel(Model &model, const ImportOptions &o
     return function.status();
   if (!options.withoutWeights)
     remarkAbsent(model, (*module)->getLoc());
+  if (!ofSequence.empty())
+    mlir::emitRemark((*module)->getLoc()) << "--generate gives values to " << llvm::join(ofSequence, ", ") << ": masks are 1, positions count from 0, token types are 0, a past is empty";
   HPC_RETURN_IF_ERROR(Importer(model, *function, options, dims).run(*nodes));
   if (!model.defaults.empty()) {
     SmallVector<StringRef> names;

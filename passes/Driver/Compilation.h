@@ -70,7 +70,7 @@ public:
   Status makePlan();
   /// What was compared and how close it was. Needs `request.verify` and makePlan.
   Expected<std::string> verify();
-  /// Of a plan for generation, with `request.verify` and after makePlan: the step, and the model on whole sequences.
+  /// The step of a plan for generation, and the model on whole sequences. They need `request.verify` and makePlan.
   Verification verification() { return {*serial, *propagated, *module, *lowered, request.planFolder, request.verifyInputs}; }
   ModuleOp wholeSequences() { return *whole; }
 

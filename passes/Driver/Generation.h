@@ -23,7 +23,7 @@ struct Generation {
 /// together take more than --memory allows.
 Expected<Generation> makeGeneration(const Compilation &decode, MLIRContext &context, DiagnosticPrinter &diagnostics);
 
-/// What was compared and how close it was. Both were compiled with `request.verify`.
+/// Compares the entries with the model and says how close they are. Both were compiled with `request.verify`.
 Expected<std::string> verify(Generation &generation, Compilation &decode);
 
 /// The line of --explain about the caches: how many of which shapes, all bytes, and what a rank of each stage holds.

@@ -19,7 +19,7 @@ struct Verification {
   std::string inputs; ///< an .npz, or "" for made-up inputs
 };
 
-/// What the three comparisons of one run found.
+/// The results of the three comparisons of one run.
 struct StepReport {
   double raise = 0, partition = 0, plan = 0; ///< the largest difference, as a part of its bound
   int64_t values = 0, buffers = 0;           ///< that were compared

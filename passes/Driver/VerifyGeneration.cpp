@@ -28,11 +28,13 @@ struct Step {
 };
 
 std::vector<Step> stepsOf(int64_t chunk, int64_t length) {
-  std::vector<Step> steps = {{Prefill, 0, chunk - 1}};
-  int64_t next = chunk;
+  // The last rows of a chunk are padding, which decoding overwrites: two at most.
+  const int64_t padded = std::max<int64_t>(0, chunk - 3);
+  std::vector<Step> steps = {{Prefill, 0, chunk < length ? chunk - 1 : padded}};
+  int64_t next = steps.back().row + 1;
   if (2 * chunk <= length && chunk > 1) {
-    steps.push_back({Prefill, chunk, std::max<int64_t>(0, chunk - 3)}); // two rows or less are padding, which decoding overwrites
-    next = chunk + steps.back().row + 1;
+    steps.push_back({Prefill, chunk, padded});
+    next = chunk + padded + 1;
   }
   for (int64_t last = std::min(length, next + 4); next < last; ++next)
     steps.push_back({Decode, next, 0});

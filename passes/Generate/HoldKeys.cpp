@@ -21,7 +21,7 @@ static bool isOfKeys(OpOperand &use) {
 namespace {
 class Step {
 public:
-  /// Of a mesh with an axis of steps, and inside of it one of the rows of a step.
+  /// The mesh of `function` has an axis of steps, and inside of it one of the rows of a step.
   explicit Step(func::FuncOp function) : function(function), block(function.front()), mesh(dist::meshOf(function)), builder(function.getContext()) {
     for (unsigned index = 0; index < function.getNumArguments(); ++index) {
       arguments.push_back(nn::argumentPort(function, index));
@@ -72,7 +72,7 @@ private:
     return block.addArgument(RankedTensorType::get({}, builder.getI64Type()), function.getLoc());
   }
 
-  /// What stands for an op of dist in a step.
+  /// A step computes this value in place of an op of dist.
   FailureOr<Value> valueOf(Operation *op) {
     if (auto offset = dyn_cast<dist::OffsetOp>(op))
       return placeOf(offset);

@@ -1,5 +1,5 @@
-// What generation asks of a graph: one input of ids and one output of logits. Roles follow from types, and from which tables ids
-// look up; no other name is read.
+// Generation needs a graph with one input of ids and one output of logits. Types, and the tables that ids look up, say which they
+// are; names do not.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/Ports.h"
 #include "passes/Generate/Passes.h"

@@ -1,4 +1,4 @@
-// What a query may see is evaluated for each step of a sequence, on numbers that no input changes. A step computes masks for its
+// The pass evaluates, for each step of a sequence, which keys a query sees; no input may change that. A step computes masks for its
 // own queries alone, so nothing of length x length is made here.
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialect/NN/Ports.h"
@@ -18,7 +18,7 @@ namespace {
 struct Place {
   Value position, row; ///< `row` is null where a step has one row
 };
-/// What decides which keys a query sees, or null: bools, numbers, positions.
+/// The operands that decide which keys a query sees; null where there is none.
 struct Masks {
   Value visible, bias, queryPositions;
   SmallVector<Value> queryStart, keyStart;
@@ -113,7 +113,7 @@ double elementAt(const Tensor &tensor, std::array<int64_t, 4> index) {
   return tensor.number(at);
 }
 
-/// What a query sees that it must not, or why it sees nothing; "" where all is well.
+/// Looks for a later key that a query sees, and for a query that sees nothing.
 class MaskCheck {
 public:
   MaskCheck(nn::AttentionOp op, const Masks &masks) : op(op), masks(masks) {}

@@ -72,7 +72,7 @@ def NN_GatherNdOp : NN_ComputeOp<"gather_nd", "Lookup", "Cheap", [NN_CountsDims,
 def NN_UpdateSliceOp : NN_ComputeOp<"update_slice", "Lookup", "Expensive", [NN_CountsDims, DeclareOpInterfaceMethods<CompositeOpInterface>]> {
   let summary = "state with `rows` in place of its elements position, position + 1, ... along `dim`";
   let description = [{
-    What decoding writes to a cache: result = state, but result[.., position + i, ..] = rows[.., i, ..]. `position` has to be in [0, L - C], where the state has L
+    Decoding writes its rows to a cache so: result[.., position + i, ..] = rows[.., i, ..], and every other element is that of the state. `position` has to be in [0, L - C], where the state has L
     elements along `dim` and the rows C. `dim` is never cut. The state is an argument of @main with `nn.state`, which the result writes and nothing else reads: both are one buffer, of
     which a step touches the rows alone. Of any other tensor the op computes a new one, by its definition.
 

@@ -23,8 +23,9 @@ with tempfile.TemporaryDirectory() as work:
         if not more:
             assert process.returncode == -signal.SIGPIPE and said == b"", (process.returncode, said)
         output = f"{work}/answers.jsonl"
-        # Lines on standard output come while it runs, so one of them says that it generates.
-        with subprocess.Popen(call + more + ["--output=-"], stdout=open(output, "wb"), stderr=subprocess.PIPE, start_new_session=True) as process:
+        # Lines on standard output come while it runs, so one of them says that it generates. lit ignores SIGINT, as do programs that it starts.
+        with subprocess.Popen(call + more + ["--output=-"], stdout=open(output, "wb"), stderr=subprocess.PIPE, start_new_session=True,
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
             while os.path.getsize(output) == 0 and process.poll() is None:
                 time.sleep(0.01)
             os.killpg(process.pid, signal.SIGINT)
