@@ -26,7 +26,10 @@ static bool isOfWindows(Operation *op) {
   auto isWindow = [](Operation *user) { return isa<nn::WindowOp>(user); };
   return isWindow(op) || (isa<nn::PadOp>(op) && llvm::all_of(op->getUsers(), isWindow));
 }
-static bool showsOperand(Operation *op) { return isBufferAlias(op) || isOfWindows(op); }
+static bool isWideningCast(Operation *op) { return isa<nn::CastOp>(op) && bytesOf(op->getOperand(0)) < bytesOf(op->getResult(0)); }
+/// Never kept: the operand has the same numbers in fewer bytes.
+static bool isLargerThanOperand(Operation *op) { return isOfWindows(op) || isWideningCast(op); }
+static bool showsOperand(Operation *op) { return isBufferAlias(op) || isLargerThanOperand(op); }
 
 double repetitionCost(Operation *op, const Prices &prices) {
   if (showsOperand(op))
@@ -146,7 +149,7 @@ KeptValues chooseKept(const ForwardPart &part, RecomputePolicy policy, const Pri
     for (Value result : op->getResults()) {
       double bytes = isFree ? 0 : double(bytesOf(result) * part.slots);
       cut.addEdge(node->second, nodeOfValue[result],
-                  isGather || isOfWindows(op) ? MinimumCut::unlimited : capacityOf(price * bytes));
+                  isGather || isLargerThanOperand(op) ? MinimumCut::unlimited : capacityOf(price * bytes));
     }
     for (Value operand : op->getOperands())
       if (auto made = nodeOfValue.find(operand); made != nodeOfValue.end())

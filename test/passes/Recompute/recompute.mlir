@@ -131,3 +131,34 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time">} {
     return %0#0, %1 : tensor<4x3x8xf32, #v>, tensor<4x3x8xf32, #v>
   }
 }
+
+// -----
+
+// A widened value is never kept, whatever the policy: its operand has the same numbers. Two slots of 2 x 5 numbers of 16 bits are kept, not of 32.
+// CHECK: hpc.kept_bytes = array<i64:
+// NONE-SAME: 40>
+// ATTENTION-SAME: 40>
+// FULL-SAME: 0>
+// NONE: %[[F:.*]]:2 = pipe.stage 0 forward
+// NONE: pipe.stage 0 backward(%[[F]]#1)
+// NONE: ^bb0(%[[H:.*]]: tensor<2x5xbf16
+// NONE: %[[C:.*]] = nn.cast %[[H]]
+// NONE: nn.mul %[[C]], %[[C]]
+#x = #dist.sharding<"[4@mb, 5]">
+module attributes {dist.mesh = #dist.mesh<"mb=2:time">} {
+  func.func @main(%x: tensor<2x5xbf16, #x> {nn.name = "x"}) -> (tensor<2x5xf32, #x> {nn.name = "y"}, tensor<2x5xf32, #x> {nn.name = "g"}) attributes {pipe.schedule = ["F0 F1 B0 B1"]} {
+    %0:2 = pipe.stage 0 forward(%x) : (tensor<2x5xbf16, #x>) -> (tensor<2x5xf32, #x>, tensor<2x5xf32, #x>) {
+    ^bb0(%a: tensor<2x5xbf16, #x>):
+      %h = nn.tanh %a {hpc.block = 0 : i64} : tensor<2x5xbf16, #x> -> tensor<2x5xbf16, #x> loc("tanh")
+      %c = nn.cast %h {hpc.block = 0 : i64} : tensor<2x5xbf16, #x> -> tensor<2x5xf32, #x> loc("cast")
+      %y = nn.exp %c {hpc.block = 0 : i64} : tensor<2x5xf32, #x> -> tensor<2x5xf32, #x> loc("exp")
+      pipe.yield %y, %c : tensor<2x5xf32, #x>, tensor<2x5xf32, #x>
+    }
+    %1 = pipe.stage 0 backward(%0#1) : (tensor<2x5xf32, #x>) -> tensor<2x5xf32, #x> {
+    ^bb0(%c: tensor<2x5xf32, #x>):
+      %g = nn.mul %c, %c : tensor<2x5xf32, #x>, tensor<2x5xf32, #x> -> tensor<2x5xf32, #x> loc(fused<"gradient">["exp"])
+      pipe.yield %g : tensor<2x5xf32, #x>
+    }
+    return %0#0, %1 : tensor<2x5xf32, #x>, tensor<2x5xf32, #x>
+  }
+}
