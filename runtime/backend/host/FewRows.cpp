@@ -12,12 +12,12 @@ namespace {
 
 constexpr int streams = 4;
 
-/// Prefetches ahead of `from`, which is read: with AVX2 (Zen 3) two rows on; with AVX-512 (Zen 4) two lines,
-/// since two rows on is slower than the core's own prefetching.
-template <int lanes, typename T> HPC_INLINE void askAhead(const T *from, int64_t ld) {
-  constexpr int64_t rowsAhead = 2, bytesAhead = 128;
-  lanes < 16 ? __builtin_prefetch(from + rowsAhead * ld)
-             : __builtin_prefetch(reinterpret_cast<const char *>(from) + bytesAhead);
+/// With AVX-512 (Zen 4) prefetches two lines ahead of `from`, which is read. With AVX2 (Zen 3) it leaves that to the core: any
+/// prefetch, of lines or of rows ahead, takes the place of its own.
+template <int lanes, typename T> HPC_INLINE void askAhead(const T *from) {
+  constexpr int64_t bytesAhead = 128;
+  if constexpr (lanes == 16)
+    __builtin_prefetch(reinterpret_cast<const char *>(from) + bytesAhead);
 }
 
 /// Vectors that a cache line of B's numbers becomes: each line is asked for once.
@@ -66,7 +66,7 @@ HPC_INLINE void addRowVectors(const FewRows &product, Rows<T> b, int64_t x, int6
   loadFactors<lanes>(a, b.apart, ofFirstRow);
   for (int64_t j = first; j < last; j += vectors * lanes) {
     for (int i = 0; i < count; ++i)
-      askAhead<lanes>(from + i * apart + j, b.ld);
+      askAhead<lanes>(from + i * apart + j);
 #pragma clang loop unroll(full)
     for (int vector = 0; vector < vectors; vector += atOnce) {
       const int64_t at = j + vector * lanes;
@@ -113,7 +113,7 @@ HPC_INLINE void addColumnVectors(const FewRows &product, Rows<T> b, int64_t j, i
   for (int64_t x = 0; x < whole;) {
     if (row == 0)
       for (int i = 0; i < count; ++i)
-        askAhead<lanes>(b.at(j, i) + x, b.ld);
+        askAhead<lanes>(b.at(j, i) + x);
     for (const int64_t end = std::min(x + line, whole); x < end; x += lanes) {
       Float factors[rows];
       for (int r = 0; r < rows; ++r)
