@@ -162,6 +162,22 @@ template <int lanes, typename T> HPC_INLINE void multiply(const FewRows &product
     addStored<lanes, 1>(product, b, row);
 }
 
+template <int lanes> HPC_INLINE void sumParts(const float *parts, int64_t count, int64_t apart, int64_t columns, float *sums) {
+  typename Vectors<lanes>::Float sum, part;
+  int64_t j = 0;
+  for (; j + lanes <= columns; j += lanes) {
+    Vectors<lanes>::load(sums + j, sum);
+    for (int64_t each = 0; each < count; ++each) {
+      Vectors<lanes>::load(parts + each * apart + j, part);
+      sum += part;
+    }
+    std::memcpy(sums + j, &sum, sizeof(sum));
+  }
+  for (; j < columns; ++j)
+    for (int64_t each = 0; each < count; ++each)
+      sums[j] += parts[each * apart + j];
+}
+
 template <int lanes> HPC_INLINE void multiplyTypes(const FewRows &product) {
   switch (product.dtype) {
   case DType::BF16:
@@ -179,6 +195,9 @@ template <int lanes> HPC_INLINE void multiplyTypes(const FewRows &product) {
   multiplyTypes<16>(product);
 }
 [[gnu::target("avx2,fma,f16c")]] void multiplyNarrow(const FewRows &product) { multiplyTypes<8>(product); }
+[[gnu::target("avx2,fma,f16c")]] void sumNarrow(const float *parts, int64_t count, int64_t apart, int64_t columns, float *sums) {
+  sumParts<8>(parts, count, apart, columns, sums);
+}
 
 bool hasWide() {
   static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -197,6 +216,10 @@ bool hasFewRows() {
 
 void multiplyFewRows(const FewRows &product, bool mayBeWide) {
   mayBeWide &&hasWide() ? multiplyWide(product) : multiplyNarrow(product);
+}
+
+void addRowParts(const float *parts, int64_t count, int64_t apart, int64_t columns, float *sums) {
+  sumNarrow(parts, count, apart, columns, sums);
 }
 
 } // namespace hpc::host

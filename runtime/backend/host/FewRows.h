@@ -30,4 +30,7 @@ bool hasFewRows();
 /// `mayBeWide`: uses AVX-512 if the machine has it.
 void multiplyFewRows(const FewRows &product, bool mayBeWide = true);
 
+/// sums[j] += parts[j] + parts[apart + j] + ..., `count` of them one after the other, for j below `columns`.
+void addRowParts(const float *parts, int64_t count, int64_t apart, int64_t columns, float *sums);
+
 } // namespace hpc::host

@@ -81,8 +81,12 @@ Status multiplyInDepths(const GemmCall &call, int64_t depth, ThreadPool &threads
       sumDepth(product, part * depth, std::min(depth, call.k - part * depth), sums + part * size);
     return Status::success();
   }));
-  addParts(product, sums, parts);
-  return Status::success();
+  constexpr int64_t leastShared = 8192, line = 16; // numbers that take as long as waking a helper; those of a cache line
+  const int64_t pieces = std::clamp<int64_t>(parts * size / leastShared, 1, threads.threads());
+  return threads.run(call.n, roundUp(ceilDiv(call.n, pieces), line), [&](int64_t, int64_t first, int64_t last) {
+    addParts(product, sums, parts, first, last);
+    return Status::success();
+  });
 }
 
 Product productOf(const GemmCall &call, bool mayUseTiles) {

@@ -182,7 +182,7 @@ bool isPlainF32(DType a, DType b, DType c, DType accumulate) {
 } // namespace
 
 int64_t depthOfParts(const Product &product) {
-  constexpr int64_t leastBytes = 64 << 10; // of B in a part: some microseconds of memory
+  constexpr int64_t leastBytes = 32 << 10; // of B in a part: a microsecond of memory
   const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
   if (m == 0 || n == 0 || b.transpose || !isOfFewRows(product) || n > mostSums / m)
     return 0;
@@ -198,17 +198,17 @@ void sumDepth(const Product &product, int64_t first, int64_t depth, float *sums)
   multiplyFewRows({product.m, product.n, depth, a, b, product.b.dtype, product.b.ld, false, sums});
 }
 
-void addParts(const Product &product, const float *sums, int64_t parts) {
-  const int64_t count = product.m * product.n;
+void addParts(const Product &product, const float *sums, int64_t parts, int64_t first, int64_t last) {
+  const int64_t columns = last - first;
   alignas(64) float total[mostSums];
-  if (product.addToC)
-    load(product.c, 0, product.m, 0, product.n, total);
-  else
-    std::fill(total, total + count, 0.0f);
-  for (int64_t part = 0; part < parts; ++part)
-    for (int64_t i = 0; i < count; ++i)
-      total[i] += sums[part * count + i];
-  store(total, product.c, 0, product.m, 0, product.n);
+  for (int64_t row = 0; row < product.m; ++row) {
+    if (product.addToC)
+      load(product.c, row, 1, first, columns, total);
+    else
+      std::fill(total, total + columns, 0.0f);
+    addRowParts(sums + row * product.n + first, parts, product.m * product.n, columns, total);
+    store(total, product.c, row, 1, first, columns);
+  }
 }
 
 void useOneThread() { omp_set_num_threads(1); }

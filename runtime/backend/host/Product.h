@@ -58,8 +58,8 @@ int64_t depthOfParts(const Product &product);
 /// A part's sums [m, n], without gaps and without what C holds.
 void sumDepth(const Product &product, int64_t first, int64_t depth, float *sums);
 
-/// C from the sums of its parts, in their order.
-void addParts(const Product &product, const float *sums, int64_t parts);
+/// Columns first .. last-1 of C from the sums of its parts, in their order.
+void addParts(const Product &product, const float *sums, int64_t parts, int64_t first, int64_t last);
 
 /// An upper bound of oneDNN's allocations during one product.
 int64_t oneDnnScratch(int64_t m, int64_t n, int64_t k);
