@@ -13,6 +13,10 @@ namespace hpc::kernels {
 
 namespace {
 constexpr int64_t mostVectors = 64; ///< of all queries: the operations of a key are unrolled
+/// Keys at a time: so many that the core prefetches keys, then values, for some microseconds without a break.
+constexpr int64_t keysAtOnce = 256;
+/// Places in the keys of a block that are read side by side: a core prefetches several streams faster than one.
+constexpr int64_t streamsOfKeys = 4;
 
 int64_t countQueries(const AttentionRegion &region) { return region.queries * region.repeat; }
 
@@ -53,7 +57,7 @@ struct FewQueriesEmitter {
         numQueries(countQueries(region)) {
     query = channels.scratchRows(numQueries, region.depth / channels.lanes());
     sums = channels.scratchRows(numQueries, region.width / channels.lanes());
-    int64_t columns = llvm::divideCeil(std::clamp<int64_t>(region.keys, 1, keysOfBlock), keys.lanes());
+    int64_t columns = llvm::divideCeil(std::clamp<int64_t>(region.keys, 1, keysAtOnce), keys.lanes());
     scores = keys.scratchRows(numQueries, columns);
     if (region.bias)
       bias = keys.scratchRows(rowsOf(region.bias), columns);
@@ -134,7 +138,7 @@ struct FewQueriesEmitter {
   template <typename Element>
   void fill(const VectorRows &rows, Value mask, Element element, const IndexExpr &first, Value count) {
     for (int64_t each = 0; each < rowsOf(mask); ++each)
-      keys.loop(indices.constant(0), count, 1, keysOfBlock, [&](const IndexExpr &key) {
+      keys.loop(indices.constant(0), count, 1, keysAtOnce, [&](const IndexExpr &key) {
         Index at = {batch, headOf(each), positionOf(each), indices.add(first, key)};
         keys.storeScalar(element(emitter, region, at), rows.pointer, indices.add(key, each * rows.stride));
       });
@@ -145,8 +149,17 @@ struct FewQueriesEmitter {
   void multiplyKeys(const IndexExpr &first, Value count) {
     for (const AttentionKeys &part : region.parts) {
       auto [begin, end] = keysOfPart(emitter, region, part, first, count);
-      channels.loop(begin, end, 1, keysOfBlock,
-                    [&](const IndexExpr &key) { multiplyKey(part.key, key, indices.add(first, key)); });
+      auto multiply = [&](const IndexExpr &key) { multiplyKey(part.key, key, indices.add(first, key)); };
+      Value some = s.make<arith::MaxSIOp>(s.sub(end, begin), indices.constant(0));
+      Value each = s.make<arith::DivUIOp>(some, indices.constant(streamsOfKeys)), rest = begin;
+      SmallVector<IndexExpr> starts;
+      for (int64_t stream = 0; stream < streamsOfKeys; ++stream, rest = s.add(rest, each))
+        starts.push_back(indices.atom(rest, keysAtOnce));
+      channels.loop(indices.constant(0), each, 1, keysAtOnce, [&](const IndexExpr &key) {
+        for (const IndexExpr &start : starts)
+          multiply(indices.add(start, key));
+      });
+      channels.loop(rest, end, 1, keysAtOnce, multiply);
     }
   }
   /// Key `number`, which is `key` in its block.
@@ -176,27 +189,35 @@ struct FewQueriesEmitter {
     seen = s.make<arith::MinSIOp>(s.make<arith::MaxSIOp>(seen, indices.constant(0)), count);
     seen = keys.splat(arith::TruncIOp::create(s.builder, s.loc, i32, seen));
     Value scale = s.constant(keys.type(), FloatAttr::get(element, region.scale).getValueAsDouble());
-    SmallVector<Value> rows;
-    for (int64_t column = 0; column < scores.columns; ++column) {
-      Value score = s.mul(keys.load(scores, each, column), scale);
-      if (region.visible) {
-        Value isVisible = keys.load(visible, rowsOf(region.visible) == 1 ? 0 : each, column);
-        score = s.select(s.compare(arith::CmpFPredicate::UNE, isVisible, keys.constant(0)), score, keys.constant(region.hidden));
-      }
-      if (region.bias)
-        score = s.add(score, keys.load(bias, rowsOf(region.bias) == 1 ? 0 : each, column));
-      SmallVector<int32_t> numbers(static_cast<size_t>(keys.lanes()));
-      std::iota(numbers.begin(), numbers.end(), int32_t(column * keys.lanes()));
-      Value key = s.make<arith::ConstantOp>(DenseElementsAttr::get(keys.type().clone(i32), ArrayRef(numbers)));
-      rows.push_back(s.select(s.compare(arith::CmpIPredicate::slt, key, seen), score, lowest));
-    }
+    SmallVector<int32_t> numbers(static_cast<size_t>(keys.lanes()));
+    std::iota(numbers.begin(), numbers.end(), int32_t(0));
+    Value lanes = s.make<arith::ConstantOp>(DenseElementsAttr::get(keys.type().clone(i32), ArrayRef(numbers)));
+    auto columnsOf = [&](const VectorRows &rows, int64_t row) { return VectorRows{rows.pointer, row * rows.stride, keys.lanes(), 1}; };
+    const VectorRows row = columnsOf(scores, each);
+    Value columns = s.make<arith::CeilDivUIOp>(count, indices.constant(keys.lanes()));
+    auto eachColumn = [&](Value state, function_ref<Value(const IndexExpr &, Value)> body) {
+      return keys.loop(indices.constant(0), columns, 1, scores.columns, state, [&](const IndexExpr &column, ValueRange states) {
+        return SmallVector<Value>{body(column, states.front())};
+      }).front();
+    };
     // 2. The largest so far. A NaN is left to the exponential.
     auto larger = [&](Value score, Value top) {
       return s.select(s.compare(arith::CmpFPredicate::OGT, score, top), score, top);
     };
-    Value tops = lowest;
-    for (Value score : rows)
-      tops = larger(score, tops);
+    Value tops = eachColumn(lowest, [&](const IndexExpr &column, Value tops) {
+      Value score = s.mul(keys.load(row, column, 0), scale);
+      if (region.visible) {
+        Value isVisible = keys.load(columnsOf(visible, rowsOf(region.visible) == 1 ? 0 : each), column, 0);
+        score = s.select(s.compare(arith::CmpFPredicate::UNE, isVisible, keys.constant(0)), score, keys.constant(region.hidden));
+      }
+      if (region.bias)
+        score = s.add(score, keys.load(columnsOf(bias, rowsOf(region.bias) == 1 ? 0 : each), column, 0));
+      Value start = arith::TruncIOp::create(s.builder, s.loc, i32, indices.value(IndexBuilder::mul(column, keys.lanes())));
+      Value key = s.add(lanes, keys.splat(start));
+      score = s.select(s.compare(arith::CmpIPredicate::slt, key, seen), score, lowest);
+      keys.store(score, row, column, 0);
+      return larger(score, tops);
+    });
     Value before = number(each, 0), top = larger(keys.joinLanes(tops, larger), before);
     Value nothing = s.compare(arith::CmpFPredicate::OEQ, top,
                               s.constant(element, -std::numeric_limits<double>::infinity()));
@@ -204,12 +225,11 @@ struct FewQueriesEmitter {
     Value factor = emitExp(s, s.sub(before, shift));
     setNumber(each, 0, top);
     // 3. Exponentials, and their sum.
-    Value total;
-    for (auto [column, score] : llvm::enumerate(rows)) {
-      Value weight = emitExp(s, s.sub(score, shifts));
-      keys.store(weight, scores, each, int64_t(column));
-      total = total ? s.add(total, weight) : weight;
-    }
+    Value total = eachColumn(keys.constant(0), [&](const IndexExpr &column, Value total) {
+      Value weight = emitExp(s, s.sub(keys.load(row, column, 0), shifts));
+      keys.store(weight, row, column, 0);
+      return s.add(total, weight);
+    });
     total = keys.joinLanes(total, [&](Value a, Value b) { return s.add(a, b); });
     setNumber(each, 1, s.add(s.mul(number(each, 1), factor), total));
     return factor;
@@ -228,7 +248,7 @@ struct FewQueriesEmitter {
           states.push_back(s.mul(channels.load(sums, each, column), channels.splat(factors[size_t(each)])));
       for (const AttentionKeys &part : region.parts) {
         auto [begin, end] = keysOfPart(emitter, region, part, first, count);
-        states = channels.loop(begin, end, 1, keysOfBlock, states, [&](const IndexExpr &key, ValueRange states) {
+        states = channels.loop(begin, end, 1, keysAtOnce, states, [&](const IndexExpr &key, ValueRange states) {
           IndexExpr row = position(part.value, group, indices.add(first, key));
           SmallVector<Value> values, next;
           for (int64_t column = start; column < start + columns; ++column)
@@ -296,8 +316,8 @@ struct FewQueriesEmitter {
       seen.push_back(s.add(emitLastKey(emitter, region, batch, positionOf(each), movingOffset), indices.constant(1)));
     start();
     Value end = keyEnd();
-    keys.loop(indices.constant(0), end, keysOfBlock, std::max<int64_t>(region.keys, 1), [&](const IndexExpr &first) {
-      Value count = s.make<arith::MinSIOp>(indices.constant(keysOfBlock), s.sub(end, indices.value(first)));
+    keys.loop(indices.constant(0), end, keysAtOnce, std::max<int64_t>(region.keys, 1), [&](const IndexExpr &first) {
+      Value count = s.make<arith::MinSIOp>(indices.constant(keysAtOnce), s.sub(end, indices.value(first)));
       multiplyKeys(first, count);
       if (region.bias)
         fill(bias, region.bias, biasElement, first, count);

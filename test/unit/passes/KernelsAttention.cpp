@@ -107,7 +107,7 @@ TEST_F(AttentionKernels, Channels) {
 // A step of decoding: few queries, with channels in vectors of their own. Blocks of keys that are whole and broken, queries
 // that see less than all, nothing, biases of each kind, rows of channels that one vector or several make, of each width.
 TEST_F(AttentionKernels, FewQueries) {
-  for (int64_t keys : {1, 3, 96, 97, 200})
+  for (int64_t keys : {1, 3, 7, 255, 256, 257, 600})
     check({.batch = 2, .groups = 2, .queries = 1, .keys = keys, .depth = 16, .width = 48});
   for (auto [depth, width] : {std::pair<int64_t, int64_t>{4, 8}, {8, 4}, {64, 64}, {80, 20}, {128, 16}})
     check({.groups = 2, .queries = 2, .keys = 70, .depth = depth, .width = width, .causalOffset = 68});
@@ -140,7 +140,7 @@ TEST_F(AttentionKernels, FewQueries) {
 TEST_F(AttentionKernels, FewQueriesOfParts) {
   const SmallVector<int64_t> none;
   bool positionsFirst = false;
-  for (auto [keys, cuts] : {std::pair<int64_t, SmallVector<int64_t>>{70, {69, 1}}, {70, {1, 69}}, {200, {96, 104}}, {5, {2, 1, 2}}, {200, {70, 65, 65}}})
+  for (auto [keys, cuts] : {std::pair<int64_t, SmallVector<int64_t>>{70, {69, 1}}, {70, {1, 69}}, {600, {256, 344}}, {5, {2, 1, 2}}, {600, {70, 265, 265}}})
     for (auto [repeat, queries] : {std::pair<int64_t, int64_t>{1, 1}, {2, 3}})
       check({.batch = 2, .groups = 3, .repeat = repeat, .queries = queries, .keys = keys, .depth = 8, .width = 16, .causalOffset = keys - queries, .keyParts = cuts,
              .valueParts = cuts, .positionsFirst = positionsFirst = !positionsFirst});
