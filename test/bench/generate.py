@@ -69,7 +69,8 @@ def write_gguf(path, kind):
     from onnx import numpy_helper
     types = {"f32": gguf.GGMLQuantizationType.F32, "bf16": gguf.GGMLQuantizationType.BF16, "int8": gguf.GGMLQuantizationType.Q8_0}
     tensors = {each.name: numpy_helper.to_array(each, os.path.dirname(os.path.abspath(arguments.model))) for each in onnx.load(arguments.model, load_external_data=False).graph.initializer
-               if each.name.startswith("transformer.")}
+               if each.name.startswith(("transformer.", "lm_head."))}
+    tensors.setdefault("transformer.wte.weight", tensors.get("lm_head.weight"))  # tied; an exporter keeps either name
     out = gguf.GGUFWriter(path, "gpt2")
     out.add_context_length(POSITIONS), out.add_embedding_length(WIDTH), out.add_feed_forward_length(4 * WIDTH), out.add_block_count(LAYERS), out.add_head_count(HEADS)
     out.add_layer_norm_eps(1e-5), out.add_tokenizer_model("no_vocab"), out.add_vocab_size(VOCABULARY)
