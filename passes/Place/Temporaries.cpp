@@ -1,4 +1,4 @@
-// Greedy placement over live ranges, in two orders.
+// Greedy placement over live ranges, in two orders and in what follows from the better one.
 #include "passes/Place/Temporaries.h"
 
 #include <algorithm>
@@ -162,6 +162,16 @@ int64_t placeTemporaries(plan::Stage &stage, const std::vector<LiveRange> &range
     if (int64_t other = placeInOrder(byBreadth, instructions); other < end) {
       end = other;
       bySize.swap(byBreadth);
+    }
+  }
+  // Ranges that reach the end had no room left under it: they go first, a few times.
+  std::vector<Temporary> order = bySize;
+  for (int round = 0; round < 4 && end > bound; ++round) {
+    const auto top = std::max_element(order.begin(), order.end(), [](const Temporary &a, const Temporary &b) { return a.offset + a.bytes < b.offset + b.bytes; });
+    std::rotate(order.begin(), top, top + 1);
+    if (int64_t other = placeInOrder(order, instructions); other < end) {
+      end = other;
+      bySize = order;
     }
   }
   for (const Temporary &one : bySize)

@@ -32,7 +32,7 @@ struct Sizes {
 };
 Sizes sizesOf(const MeasureOptions &options) {
   if (options.isBrief)
-    return {768, 256, {1, 64}, int64_t(64) << 20};
+    return {768, 256, {1, 64}, int64_t(options.isHost ? 64 : 8) << 20};
   if (options.isHost)
     return {768, 256, {1, 4, 8, 16, 32, 64, 128, 256, 512}, int64_t(64) << 20};
   return {8192, 4096, {1, 8, 32, 128, 256, 512, 1024, 2048, 4096}, int64_t(256) << 20};
@@ -182,7 +182,7 @@ private:
     HPC_RETURN_IF_ERROR(handle.status());
     double seconds = 0;
     const double once = 2.0 * double(m) * double(n) * double(k);
-    const int rounds = options.isBrief ? 2 : options.isHost ? 100 : 5, calls = options.isHost ? 1 + int(2e6 / once) : 20;
+    const int rounds = options.isBrief ? 2 : options.isHost ? 100 : 5, calls = options.isHost ? 1 + int(2e6 / once) : options.isBrief ? 1 : 20;
     HPC_RETURN_IF_ERROR(best(rounds, calls, seconds, [&](int) { return device->gemm(*handle, call); }));
     flops = once / seconds;
     return Status::success();
@@ -203,7 +203,7 @@ private:
 
   Status measureMemory(RankSpeed &speed) {
     double seconds = 0;
-    const int calls = options.isHost ? 1 : 20;
+    const int calls = options.isHost || options.isBrief ? 1 : 20;
     HPC_RETURN_IF_ERROR(best(options.isBrief ? 2 : 8, calls, seconds, [&](int) { return device->accumulate(result, right[0], DType::F32, sizes.region / 4); }));
     speed.bytesPerSecond = 3 * double(sizes.region) / seconds;
     if (const int64_t bytes = ownCache(); options.isHost && bytes > 0) {

@@ -106,9 +106,9 @@ struct AttentionKernels : KernelTest {
 
   std::mt19937 chance;
 
-  /// Results are compared where they are made; one kernel makes all. Only half of the cases are tried, drawn, without tools/test.sh --all.
+  /// Results are compared where they are made; one kernel makes all. Only a third of the cases are tried, drawn, without tools/test.sh --all.
   void check(const AttentionCase &c) {
-    if (!std::getenv("HPC_TEST_ALL") && chance() % 2 == 1)
+    if (!std::getenv("HPC_TEST_ALL") && chance() % 3 != 0)
       return;
     int64_t heads = c.groups * c.repeat;
     SmallVector<int64_t> q = {c.batch, heads, c.queries, c.depth}, k = {c.batch, c.groups, c.keys, c.depth},

@@ -67,9 +67,9 @@ TEST_P(ExecTest, partitionedEqualsSerial) {
   inputs = drawInputs(*serial);
   auto expected = run(*serial, nullptr);
   ASSERT_TRUE(expected.ok()) << expected.status().text();
-  ASSERT_FALSE(layoutsOf(*serial).empty()) << GetParam() << " lists no meshes";
+  ASSERT_FALSE(layoutsOf(*serial, 0).empty()) << GetParam() << " lists no meshes";
 
-  for (const Layout &layout : layoutsOf(*serial)) {
+  for (const Layout &layout : layoutsOf(*serial, 0)) {
     OwningOpRef<ModuleOp> module = parse();
     runPhases(*module, layout, [&](StringRef phase) {
       compare(*module, *expected, phase == "propagate" ? nullptr : &layout.mesh, layout.text + " after " + phase.str());

@@ -51,7 +51,7 @@ TEST_P(StepsThroughPlan, equalSerial) {
     ASSERT_TRUE(outputs.ok()) << outputs.status().text();
     expected.push_back(std::move(*outputs));
   }
-  for (const Layout &layout : layoutsOf(*serial)) {
+  for (const Layout &layout : layoutsOf(*serial, 1)) {
     OwningOpRef<ModuleOp> module = parseWithWeights();
     Expected<plan::Plan> plan = compile(*module, layout);
     ASSERT_TRUE(plan.ok()) << layout.text << ": " << plan.status().text();
