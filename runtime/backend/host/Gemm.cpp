@@ -119,6 +119,8 @@ GemmMethod chooseMethod(const GemmCall &call, int64_t threads, bool mayUseTiles)
   if (method.usesTiles || method.usesVectors)
     method.ours = cutByThreads(products, call.m, call.n, call.k, threads);
   method.library = cutByShape(products, call.m, call.n, call.k);
+  if (const int64_t columns = columnsOfParts(product); columns > 0 && method.library.parts() > 0)
+    method.library = {products, call.m, columns, 1, ceilDiv(call.n, columns)};
   if (call.plan.batch.empty())
     method.depth = depthOfParts(product);
   method.wantsPacked = !method.usesTiles && call.plan.b.packed && wantsPacked(product);

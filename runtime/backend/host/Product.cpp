@@ -183,11 +183,19 @@ bool isPlainF32(DType a, DType b, DType c, DType accumulate) {
 
 int64_t depthOfParts(const Product &product) {
   constexpr int64_t leastBytes = 32 << 10; // of B in a part: a microsecond of memory
+  constexpr int64_t mostSumsOfPart = 20 << 10; // those of all parts stay in the cache
   const auto &[m, n, k, a, b, c, accumulate, addToC, mayUseTiles] = product;
-  if (m == 0 || n == 0 || b.transpose || !isOfFewRows(product) || n > mostSums / m)
+  if (m == 0 || n == 0 || b.transpose || !isOfFewRows(product) || n > std::min(mostSums, mostSumsOfPart / m))
     return 0;
   const int64_t depth = chainOf(product);
   return depth < k && depth * n * byteSize(b.dtype) >= leastBytes ? depth : 0;
+}
+
+int64_t columnsOfParts(const Product &product) {
+  constexpr int64_t bytes = 256 << 10, line = 16; // of B in a part: some ten microseconds of memory; numbers of a cache line
+  if (!product.b.transpose || !isOfFewRows(product) || product.k == 0)
+    return 0;
+  return roundUp(ceilDiv(bytes, product.k * byteSize(product.b.dtype)), line);
 }
 
 void sumDepth(const Product &product, int64_t first, int64_t depth, float *sums) {

@@ -55,6 +55,9 @@ Status multiply(const Product &product, std::vector<std::byte> &scratch);
 /// same bits as multiply().
 int64_t depthOfParts(const Product &product);
 
+/// The columns of the parts that threads take of a product of few rows whose columns of B lie in memory as rows; 0 of others.
+int64_t columnsOfParts(const Product &product);
+
 /// A part's sums [m, n], without gaps and without what C holds.
 void sumDepth(const Product &product, int64_t first, int64_t depth, float *sums);
 
