@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Decoding and prefill of gpt2-124m by hpc-generate: a caller's whole loop, with choosing ids.
 
-  python3 test/bench/generate.py FOLDER/model.onnx [--bin=build/bin] [--rounds=5] [--keys=512] [--scratch=/tmp/generate]
+  python3 test/bench/generate.py FOLDER/model.onnx [--bin=build/bin] [--rounds=5] [--keys=512] [--kinds=f32,bf16,int8] [--scratch=/tmp/generate]
 
-Prints, for f32, bf16 and int8 weights, the time of a step with KEYS keys as a ratio to reading weights, keys and values once, at the bandwidth at which as many threads as this process may
-use read memory; the time of a prefill of KEYS tokens as a ratio to the plan of the forward pass; a step at position 100 against one at 1000; and, where PyPI's llama-cpp-python and gguf
-are installed, llama.cpp's time of the same step with the same weights (q8_0 beside int8). Round by round in turns; least time of each and most bandwidth of all rounds.
-FOLDER is a copy of ../shared/models/gpt2-124m with weights (fill.py). Needs numpy; the peer needs onnx as well.
+Prints, for f32, bf16 and int8 weights, the time of a step with KEYS keys beside its floor: reading weights, keys and values once, at the bandwidth at which as many threads as this
+process may use read memory, four places each; the same of a step alone, by hpc-run; the time of a prefill of KEYS tokens beside the plan of the forward pass; the steps at positions 100
+and 1000 beside the time of reading the keys between; and, where PyPI's llama-cpp-python and gguf are installed, llama.cpp's time of the same step with the same weights (q8_0 beside
+int8). Round by round in turns; least time of each and most bandwidth of all rounds. FOLDER is a copy of ../shared/models/gpt2-124m with weights (fill.py). Needs numpy and cc; the peer
+needs onnx as well. Beside other work: `chrt -f 10 python3 ...`, as root, gives all of them both cores.
 """
-import argparse, concurrent.futures, importlib.util, json, os, re, subprocess, time
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a thread of this script each
+import argparse, concurrent.futures, ctypes, importlib.util, json, os, re, subprocess, time
 import numpy
 
 LAYERS, WIDTH, HEADS, VOCABULARY, POSITIONS, STEPS = 12, 768, 12, 50257, 1024, 16
@@ -18,6 +18,7 @@ parser.add_argument("model")
 parser.add_argument("--bin", default="build/bin")
 parser.add_argument("--rounds", type=int, default=5)
 parser.add_argument("--keys", type=int, default=512)
+parser.add_argument("--kinds", default="f32,bf16,int8")
 parser.add_argument("--scratch", default="/tmp/generate")
 arguments = parser.parse_args()
 os.makedirs(arguments.scratch, exist_ok=True)
@@ -38,12 +39,33 @@ def run(tool, *flags):
     return done.stdout + done.stderr
 
 
+def compiled_read():
+    """A function of memory and its number of floats that reads it, in four places side by side."""
+    code = """typedef float vector __attribute__((vector_size(32), aligned(4)));
+    float total(const float *x, long n) {
+      vector sums[8] = {};
+      for (long i = 0, quarter = n / 4; i < quarter; i += 16)
+        for (int part = 0; part < 4; ++part)
+          for (int half = 0; half < 2; ++half)
+            sums[2 * part + half] += *(const vector *)(x + part * quarter + i + 8 * half);
+      for (int i = 1; i < 8; ++i)
+        sums[0] += sums[i];
+      return sums[0][0];
+    }"""
+    subprocess.run(["cc", "-O3", "-march=native", "-shared", "-fPIC", "-x", "c", "-", "-o", at("read.so")], input=code, text=True, check=True)
+    total = ctypes.CDLL(at("read.so")).total
+    return lambda stream: total(stream.ctypes.data_as(ctypes.c_void_p), ctypes.c_long(stream.size))
+
+
+read = compiled_read()
+
+
 def bandwidth():
     """GB/s of reads alone."""
     best = 1e30
     for _ in range(5):
         start = time.perf_counter()
-        list(pool.map(lambda stream: stream[:stream.size // 2].dot(stream[-(stream.size // 2):]), streams))
+        list(pool.map(read, streams))
         best = min(best, time.perf_counter() - start)
     return sum(stream.nbytes for stream in streams) / best * 1e-9
 
@@ -59,8 +81,9 @@ def generated(plan, keys):
     return prefill, steps / int(parts[1][1])
 
 
-def forward(plan):
-    told = run("hpc-run", plan, f"--input={at('in.npz')}", f"--output={at('out.npz')}", "--repeat=5")
+def alone(plan, given, repeat, *flags):
+    numpy.savez(at("in.npz"), **given)
+    told = run("hpc-run", plan, f"--input={at('in.npz')}", f"--output={at('out.npz')}", f"--repeat={repeat}", *flags)
     return json.loads(told.splitlines()[0])["min_ms"]
 
 
@@ -105,9 +128,10 @@ def peer(kind):
 
 
 hasPeer = all(importlib.util.find_spec(name) for name in ("llama_cpp", "gguf", "onnx"))
-numpy.savez(at("in.npz"), input_ids=ids[None, :arguments.keys])
 sizes = ["--dim", "batch_size=1", "--dim", f"sequence_length={arguments.keys}"]
 for kind, flag, width, ofCache in (("f32", "--dtype=model", 4, 4), ("bf16", "--dtype=bf16", 2, 2), ("int8", "--weights=int8", 1, 4)):
+    if kind not in arguments.kinds.split(","):
+        continue
     run("hpc-opt", arguments.model, flag, "--generate", "--batch=1", f"--max-length={POSITIONS}", "-o", at("generate.plan"))
     run("hpc-opt", arguments.model, flag, *sizes, "-o", at("forward.plan"))
     measure = peer(kind) if hasPeer else None
@@ -115,9 +139,15 @@ for kind, flag, width, ofCache in (("f32", "--dtype=model", 4, 4), ("bf16", "--d
     for _ in range(arguments.rounds):
         speed = max(speed, bandwidth())
         prefill, step = generated(at("generate.plan"), arguments.keys)
-        now = {"prefill": prefill * arguments.keys / (arguments.keys - STEPS // 2), "step": step, "forward": forward(at("forward.plan")),
-               "early": generated(at("generate.plan"), 100)[1], "late": generated(at("generate.plan"), 1000)[1], **({"peer": measure(arguments.keys)} if measure else {})}
+        now = {"prefill": prefill * arguments.keys / (arguments.keys - STEPS // 2), "step": step, "forward": alone(at("forward.plan"), {"input_ids": ids[None, :arguments.keys]}, 2),
+               "alone": alone(at("generate.plan"), {"input_ids": ids[None, :1], "position": numpy.int64(arguments.keys - 1)}, 30, "--entry=decode"),
+               **({"peer": measure(arguments.keys)} if measure else {})}
+        for name, position in (("early", 100), ("late", 1000)):
+            now[name] = alone(at("generate.plan"), {"input_ids": ids[None, :1], "position": numpy.int64(position)}, 30, "--entry=decode")
         best = {name: min(value, best.get(name, 1e30)) for name, value in now.items()}
-    every = (VOCABULARY * WIDTH + LAYERS * 12 * WIDTH * WIDTH) * width + 2 * LAYERS * WIDTH * arguments.keys * ofCache
-    print(f"{kind}: {best['step']:.2f} ms a step, {best['step'] * speed * 1e6 / every:.2f} times all bytes at {speed:.1f} GB/s; prefill {best['prefill'] / best['forward']:.2f} times the forward plan; "
-          f"at 1000 {best['late'] / best['early']:.2f} times the step at 100; " + (f"llama.cpp takes {best['peer'] / best['step']:.2f} times as long" if measure else "llama.cpp is not installed"), flush=True)
+    ofKeys = lambda count: 2 * LAYERS * WIDTH * count * ofCache / speed * 1e-6
+    floor = (VOCABULARY * WIDTH + LAYERS * 12 * WIDTH * WIDTH) * width / speed * 1e-6 + ofKeys(arguments.keys)
+    print(f"{kind}: a step {best['step']:.2f} ms, alone {best['alone']:.2f}, floor {floor:.2f} at {speed:.1f} GB/s: {best['step'] / floor:.2f}, {best['alone'] / floor:.2f} times; "
+          f"prefill {best['prefill']:.0f} ms, forward plan {best['forward']:.0f}: {best['prefill'] / best['forward']:.2f} times; "
+          f"a step at 1000 {best['late']:.2f} ms, at 100 {best['early']:.2f}, 900 keys {ofKeys(900):.2f}; " +
+          (f"llama.cpp {best['peer']:.2f} ms: {best['peer'] / best['step']:.2f} times ours" if measure else "llama.cpp is not installed"), flush=True)
