@@ -8,6 +8,7 @@
 #include "compiler/ImplicitWindows.h"
 #include "compiler/Interfaces/DiscardableAttributes.h"
 #include "compiler/Location.h"
+#include "compiler/Masks.h"
 #include "compiler/ModuleAttributes.h"
 #include "compiler/ModuleMachine.h"
 
@@ -43,6 +44,7 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute, un
       {sourceAttrName, onModule, forms::any},
       {targetAttrName, onModule, forms::text},
       {valueIdAttrName, onOp, forms::number},
+      {windowAttrName, onOp, forms::number},
   };
   return verifyDiscardable(op, attribute, place, table);
 }

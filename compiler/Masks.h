@@ -12,4 +12,7 @@ constexpr double maskingNumber = -9984;
 /// relative to themselves. The lowest f32 is -3.4e38.
 constexpr double maskMagnitude = 1e30;
 
+/// i64, on an attention with keys in a state: no query sees a key that is this many positions or more before its own (passes/Generate).
+constexpr const char *windowAttrName = "hpc.window";
+
 } // namespace hpc

@@ -27,6 +27,7 @@ static void forEachField(Opts &options, Number number, Text text, Real real, Swi
   text("loss", options.loss);
   number("max_length", options.maxLength, 0);
   number("step_rows", options.stepRows, 1);
+  number("chunk_rows", options.chunkRows, 1);
   text("freeze", options.freeze);
   text("optimizer", options.optimizer);
   text("decay", options.decay);

@@ -43,6 +43,8 @@ struct Options {
   int64_t maxLength = 0;
   /// Positions that one step computes, of which maxLength is a multiple: a chunk of the prompt, or 1 in decoding.
   int64_t stepRows = 1;
+  /// stepRows of prefill. Caches of windows hold as many more rows, in all entries.
+  int64_t chunkRows = 1;
   bool generates() const { return maxLength > 0; }
   /// Parameters that are not trained: patterns of names (compiler/Sidecar/Sidecar.h, matchesName) with commas between.
   std::string freeze;

@@ -109,6 +109,8 @@ static void buildGenerate(OpPassManager &passes, const Options &options) {
   passes.addPass(createHoldKeys());
   passes.addPass(createSimplify());    // equal masks and places are one value, which is proven once
   passes.addPass(createProveCausal()); // on masks as a step computes them
+  passes.addPass(createKeepWindows({options.chunkRows})); // on windows that are proven
+  passes.addPass(createSimplify());    // its masks are made for each layer, and most are equal
   passes.addPass(createVerifyGenerated());
 }
 

@@ -148,8 +148,9 @@ static Results evaluateUpdateSlice(nn::UpdateSliceOp op, Operands operands) {
   Split to(result.shape, op.getDim()), from(rows.shape, op.getDim());
   const int64_t position = operands[2]->ints[0];
   for (int64_t outer = 0; outer < to.outer; ++outer)
-    for (int64_t i = std::max<int64_t>(0, -position); i < from.size && i < to.size - position; ++i)
-      copyOrMiss(rows, (outer * from.size + i) * from.inner, result, (outer * to.size + position + i) * to.inner, to.inner);
+    for (int64_t i = 0; i < from.size; ++i)
+      if (const int64_t at = op.getWraps() ? (position + i) % to.size : position + i; at >= 0 && at < to.size)
+        copyOrMiss(rows, (outer * from.size + i) * from.inner, result, (outer * to.size + at) * to.inner, to.inner);
   return one(std::move(result));
 }
 

@@ -22,13 +22,14 @@ int64_t prefillChunkOf(int64_t maxLength, int64_t most) {
 
 CompileRequest decodeRequest(CompileRequest request) {
   request.options.stepRows = 1;
+  request.options.chunkRows = prefillChunkOf(request.options.maxLength, request.prefillChunk);
   request.keepsChoices = true;
   return request;
 }
 
 static CompileRequest prefillRequest(const Compilation &decode) {
   CompileRequest request = decode.request;
-  request.options.stepRows = prefillChunkOf(request.options.maxLength, request.prefillChunk);
+  request.options.stepRows = request.options.chunkRows;
   request.specText = sidecarText(*decode.chosen);
   request.layouts = CompileRequest::ComparesNone;
   return request;

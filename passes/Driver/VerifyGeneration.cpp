@@ -27,15 +27,16 @@ struct Step {
   std::string text() const { return std::string(entry == Prefill ? "prefill" : "decode") + " at position " + std::to_string(position); }
 };
 
-std::vector<Step> stepsOf(int64_t chunk, int64_t length) {
-  // The last rows of a chunk are padding, which decoding overwrites: two at most.
-  const int64_t padded = std::max<int64_t>(0, chunk - 3);
-  std::vector<Step> steps = {{Prefill, 0, chunk < length ? chunk - 1 : padded}};
-  int64_t next = steps.back().row + 1;
-  if (2 * chunk <= length && chunk > 1) {
-    steps.push_back({Prefill, chunk, padded});
-    next = chunk + padded + 1;
-  }
+/// `ring`: rows of the largest cache that has fewer than all, which chunks pass twice; 0 where there is none.
+std::vector<Step> stepsOf(int64_t chunk, int64_t length, int64_t ring) {
+  const int64_t chunks = std::min(length / chunk, std::max<int64_t>(chunk > 1 ? 2 : 1, 2 * ring / chunk + 1));
+  std::vector<Step> steps;
+  for (int64_t position = 0; position < chunks * chunk; position += chunk)
+    steps.push_back({Prefill, position, chunk - 1});
+  // The last rows of the last chunk are padding, which decoding overwrites: two at most.
+  if (chunks > 1 || chunk == length)
+    steps.back().row = std::max<int64_t>(0, chunk - 3);
+  int64_t next = steps.back().position + steps.back().row + 1;
   for (int64_t last = std::min(length, next + 4); next < last; ++next)
     steps.push_back({Decode, next, 0});
   return steps;
@@ -52,7 +53,11 @@ public:
 
   Expected<std::string> run() {
     HPC_RETURN_IF_ERROR(start());
-    std::vector<Step> steps = stepsOf(what.chunk, what.maxLength);
+    int64_t ring = 0;
+    for (const auto &[name, state] : kept)
+      if (const int64_t rows = state.shape[2]; rows < what.maxLength)
+        ring = std::max(ring, rows);
+    std::vector<Step> steps = stepsOf(what.chunk, what.maxLength, ring);
     StepReport worst;
     for (const Step &step : steps) {
       HPC_RETURN_IF_ERROR(compareWithWhole(step).at(step.text()));

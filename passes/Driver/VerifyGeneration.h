@@ -14,8 +14,8 @@ struct GenerationVerification {
   int64_t chunk = 1, maxLength = 1;
 };
 
-/// Two chunks of prefill (the second with padding), steps of decoding from within that chunk over its end, and a change of rows. Caches start
-/// as numbers that no model computes. A report, or an error that names the step and what differs first.
+/// Two chunks of prefill (the second with padding), or as many as pass the end of a cache's ring twice; steps of decoding from within the last chunk over its
+/// end, and a change of rows. Caches start as numbers that no model computes. A report, or an error that names the step and what differs first.
 Expected<std::string> verifyGeneration(const GenerationVerification &what);
 
 } // namespace hpc

@@ -35,7 +35,23 @@ def ProveCausal : Pass<"hpc-prove-causal", "::mlir::ModuleOp"> {
     `query_positions`) that follow from constants and positions. These are evaluated for every step, in the interpreter. Then `causal_offset = 0` says the same, and no step reads later keys.
 
         nn.attention %q, %k, %v visible %m                       ->    nn.attention %q, %k, %v visible %m query_start %position {causal_offset = 0 : i64}
+
+    `hpc.window = W` is set where masks also hide each key that is W positions or more before the query, and W is less than all.
   }];
+  let dependentDialects = ["::hpc::nn::NNDialect"];
+}
+
+def KeepWindows : Pass<"hpc-keep-windows", "::mlir::ModuleOp"> {
+  let summary = "keep of a window's keys and values the rows that a chunk sees, in a ring";
+  let description = [{
+    Where hpc-prove-causal has found that no query sees a key W positions or more before its own, the state holds W + chunk - 1 rows in place of all L, if these are fewer: position p is in row p mod rows. Both
+    entries of a plan have the chunk of prefill, so they share the state. Attention reads the rows in the order in which they lie. Its masks and biases become those of the positions that the rows hold; with
+    several rows a step, `visible` hides the later ones, too. `query_start` ends at the last row: until the ring is full, rows that nothing has written are not read.
+
+        %k = nn.update_slice %state, %new, %position             ->    %k = nn.update_slice %state, %new, %position {wraps}
+        nn.attention %q, %k, %v query_start %position                  nn.attention %q, %k, %v visible %m query_start %row   // min(position, rows - 1)
+  }];
+  let options = [Option<"chunk", "chunk", "int64_t", "1", "positions of a step of prefill">];
   let dependentDialects = ["::hpc::nn::NNDialect"];
 }
 

@@ -113,10 +113,11 @@ double elementAt(const Tensor &tensor, std::array<int64_t, 4> index) {
   return tensor.number(at);
 }
 
-/// Looks for a later key that a query sees, and for a query that sees nothing.
+/// Looks for a later key that a query sees, for a query that sees nothing, and for the farthest key that one sees.
 class MaskCheck {
 public:
   MaskCheck(nn::AttentionOp op, const Masks &masks) : op(op), masks(masks) {}
+  int64_t window = 0; ///< positions from the farthest key that a query sees to its own
 
   /// `first`: the position of the first query.
   std::string at(const MaskValues &numbers, int64_t first) {
@@ -154,7 +155,10 @@ public:
           const bool isLater = key > first + query;
           if (isLater && !isHidden(key))
             return "position " + std::to_string(first + query) + " sees position " + std::to_string(key);
-          sees = sees || (!isLater && !isHidden(key));
+          if (!isLater && !sees && !isHidden(key)) {
+            sees = true;
+            window = std::max(window, first + query - key + 1);
+          }
         }
         if (!sees)
           return "position " + std::to_string(first + query) + " sees no position";
@@ -165,6 +169,12 @@ public:
 private:
   nn::AttentionOp op;
   const Masks &masks;
+};
+
+/// What the queries of all steps see.
+struct Sight {
+  std::string fault;  ///< why later keys may be among it; "" where none are
+  int64_t window = 0; ///< MaskCheck::window
 };
 
 class Prover {
@@ -186,7 +196,8 @@ public:
     const Masks masks(op);
     const int64_t queries = nn::shapeOf(op.getQuery())[2], rows = nn::shapeOf(update.getRows())[update.getDim()], keys = nn::shapeOf(op.getKey())[2];
     const bool isOneRow = queries < rows;
-    if (op.getCausalOffset() && int64_t(*op.getCausalOffset()) <= 0 && masks.keyStart.empty() && !masks.queryPositions && startsAtStep(masks.queryStart, isOneRow))
+    const bool isCausal = op.getCausalOffset() && int64_t(*op.getCausalOffset()) <= 0 && masks.keyStart.empty() && !masks.queryPositions && startsAtStep(masks.queryStart, isOneRow);
+    if (isCausal && (!masks.visible || int64_t(*op.getCausalOffset()) < 0))
       return success();
     // 1. For every step, what its queries see; equal masks once.
     std::vector<const void *> key = {op->getAttr("hidden").getAsOpaquePointer(), op->getAttr("causal_offset").getAsOpaquePointer(), isOneRow ? this : nullptr};
@@ -196,17 +207,22 @@ public:
     for (Value value : values)
       key.push_back(value.getAsOpaquePointer());
     auto [known, isNew] = proven.try_emplace(key);
+    Sight &sight = known->second;
     if (isNew)
-      known->second = whyNot(op, masks, values, isOneRow, rows, keys);
-    if (!known->second.empty())
+      sight = look(op, masks, values, isOneRow, rows, keys);
+    if (!sight.fault.empty() && !isCausal)
       return userError(op, ErrorKind::Unsupported)
-             << "--generate: " << describeOp(op) << " is not causal: " << known->second << "; a step has no later keys than its own, so generate with a decoder, whose attention hides them";
-    // 2. What was found, as the attribute.
-    if (op.getCausalOffset())
-      return success();
-    op.setCausalOffset(0);
+             << "--generate: " << describeOp(op) << " is not causal: " << sight.fault << "; a step has no later keys than its own, so generate with a decoder, whose attention hides them";
+    // 2. What was found, as attributes.
     OpBuilder builder(op);
-    op.getQueryStartMutable().assign(isOneRow ? Value(nn::AddOp::create(builder, op.getLoc(), place.position, place.row)) : place.position);
+    if (!op.getCausalOffset()) {
+      op.setCausalOffset(0);
+      op.getQueryStartMutable().assign(isOneRow ? Value(nn::AddOp::create(builder, op.getLoc(), place.position, place.row)) : place.position);
+    } else if (!isCausal) {
+      return success(); // no window of positions as the attribute counts them
+    }
+    if (sight.fault.empty() && sight.window < keys)
+      op->setAttr(windowAttrName, builder.getI64IntegerAttr(sight.window));
     return success();
   }
 
@@ -221,26 +237,26 @@ private:
     return sum && sum.getLhs() == place.position && sum.getRhs() == place.row;
   }
 
-  std::string whyNot(nn::AttentionOp op, const Masks &masks, ArrayRef<Value> values, bool isOneRow, int64_t rows, int64_t keys) {
+  Sight look(nn::AttentionOp op, const Masks &masks, ArrayRef<Value> values, bool isOneRow, int64_t rows, int64_t keys) {
     if (values.empty() && !op.getCausalOffset())
-      return "each position sees all others";
+      return {"each position sees all others"};
     MaskValues numbers(place);
     if (std::string why = numbers.add(values); !why.empty())
-      return why;
+      return {why};
     MaskCheck check(op, masks);
     for (int64_t position = 0; position < keys; position += rows)
       for (int64_t row = 0; row < (isOneRow ? rows : 1); ++row) {
         if (Status status = numbers.moveTo(position, row); !status.ok())
-          return "its masks cannot be evaluated: " + status.message();
+          return {"its masks cannot be evaluated: " + status.message()};
         if (std::string wrong = check.at(numbers, position + row); !wrong.empty())
-          return wrong;
+          return {wrong};
       }
-    return "";
+    return {"", check.window};
   }
 
   func::FuncOp function;
   Place place;
-  std::map<std::vector<const void *>, std::string> proven;
+  std::map<std::vector<const void *>, Sight> proven;
 };
 
 struct ProveCausal : impl::ProveCausalBase<ProveCausal> {

@@ -68,9 +68,9 @@ LogicalResult verifyUpdate(nn::UpdateSliceOp update, nn::FusedOp region) {
   const size_t dim = size_t(update.getDim());
   const int64_t last = nn::shapeOf(update.getState())[dim] - nn::shapeOf(update.getRows())[dim];
   std::optional<Range> range = rangeOf(update.getPosition());
-  if (!range || range->least < 0 || range->most > last)
+  if (!range || range->least < 0 || (range->most > last && !update.getWraps()))
     return userError(update, ErrorKind::Model)
-           << "nn.update_slice of '" << nodeName(update.getLoc()) << "' writes from a position on that has to be in 0 to " << last << " in each step, and "
+           << "nn.update_slice of '" << nodeName(update.getLoc()) << "' writes from a position on that has to be " << (update.getWraps() ? "0 or more" : "in 0 to " + std::to_string(last)) << " in each step, and "
            << (range ? "is in " + std::to_string(range->least) + " to " + std::to_string(range->most) : std::string("may be any number"))
            << "; make it of step scalars with nn.largest";
   return success();

@@ -36,6 +36,7 @@ FAMILIES = {
     "bloom": ("Bloom", dict(hidden_size=48, n_head=6, n_layer=2)),
     "gemma": ("Gemma", dict(hidden_size=24, num_attention_heads=4, num_key_value_heads=1, head_dim=10, intermediate_size=44, hidden_activation="gelu_pytorch_tanh")),
     "gemma2": ("Gemma2", dict(hidden_size=32, num_attention_heads=4, num_key_value_heads=2, head_dim=12, intermediate_size=44, sliding_window=10, query_pre_attn_scalar=12, num_hidden_layers=3)),
+    "olmo3": ("Olmo3", dict(hidden_size=32, num_attention_heads=4, num_key_value_heads=2, intermediate_size=44, sliding_window=10, layer_types=["sliding_attention", "full_attention"])),
     "falcon": ("Falcon", dict(hidden_size=32, num_attention_heads=4, multi_query=True, parallel_attn=True, alibi=False, bias=False)),
     "gptj": ("GPTJ", dict(n_embd=32, n_head=4, n_layer=2, rotary_dim=4, n_positions=POSITIONS)),
     "nanogpt": (None, dict(width=36, heads=3, layers=2)),
@@ -49,11 +50,13 @@ STORED = {
     "mistral": ("dynamo", "sdpa", "ids"),
     "gpt_neox": ("dynamo", "sdpa", "positions"),
     "opt": ("dynamo", "eager", "mask"),
+    "olmo3": ("dynamo", "sdpa", "ids"),
     "falcon": ("dynamo", "sdpa", "ids"),
 }
 # Flags of generate().
 BEAMS = {
     "llama": dict(num_beams=4, num_return_sequences=4, length_penalty=0.8, early_stopping=False, eos_token_id=43),
+    "mistral": dict(num_beams=3, num_return_sequences=2, length_penalty=1.0, early_stopping=False, eos_token_id=29),
     "bloom": dict(num_beams=3, num_return_sequences=2, length_penalty=1.0, early_stopping=True, eos_token_id=13),
 }
 

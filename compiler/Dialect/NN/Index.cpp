@@ -221,6 +221,8 @@ SmallVector<Value> UpdateSliceOp::decompose(OpBuilder &builder) {
   auto along = RankedTensorType::get({length}, builder.getI64Type());
   Value place = IotaOp::create(builder, loc, along, Value(), 0, 0, 1);
   Value row = SubOp::create(builder, loc, place, getPosition());
+  if (getWraps())
+    row = ModOp::create(builder, loc, row, number(length));
   Value isNew = AndOp::create(builder, loc, CompareOp::create(builder, loc, ComparePredicate::ge, row, number(0)),
                               CompareOp::create(builder, loc, ComparePredicate::lt, row, number(written)));
   row = MinOp::create(builder, loc, MaxOp::create(builder, loc, row, number(0)), number(written - 1));
@@ -245,7 +247,7 @@ LogicalResult UpdateSliceOp::verify() {
     return emitOpError("(C2) position must be a tensor<i64>, got ") << position;
   DenseIntElementsAttr constant;
   if (matchPattern(getPosition(), m_Constant(&constant)))
-    if (int64_t at = *constant.value_begin<int64_t>(); at < 0 || at > last)
+    if (int64_t at = *constant.value_begin<int64_t>(); at < 0 || (at > last && !getWraps()))
       return emitOpError("(C2) position ") << at << " is not in 0 to " << last;
   RankedTensorType result = tensorType(getResult()); // before reshards, each may be cut in its own way
   if (result.getShape() != state.getShape() || result.getElementType() != state.getElementType())

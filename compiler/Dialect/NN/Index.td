@@ -73,7 +73,7 @@ def NN_UpdateSliceOp : NN_ComputeOp<"update_slice", "Lookup", "Expensive", [NN_C
   let summary = "state with `rows` in place of its elements position, position + 1, ... along `dim`";
   let description = [{
     Decoding writes its rows to a cache so: result[.., position + i, ..] = rows[.., i, ..], and every other element is that of the state. `position` has to be in [0, L - C], where the state has L
-    elements along `dim` and the rows C. `dim` is never cut. The state is an argument of @main with `nn.state`, which the result writes and nothing else reads: both are one buffer, of
+    elements along `dim` and the rows C; or with `wraps` it is any position from 0 on, and row i is at (position + i) mod L: the state is a ring. `dim` is never cut. The state is an argument of @main with `nn.state`, which the result writes and nothing else reads: both are one buffer, of
     which a step touches the rows alone. Of any other tensor the op computes a new one, by its definition.
 
         %1 = nn.update_slice %cache, %keys, %position {dim = 2 : i64} : tensor<8x12x1024x64xf32>, tensor<8x12x1x64xf32>, tensor<i64> -> tensor<8x12x1024x64xf32>
@@ -81,7 +81,7 @@ def NN_UpdateSliceOp : NN_ComputeOp<"update_slice", "Lookup", "Expensive", [NN_C
     Constraints: (C1) rows have the state's element type and its sizes, along `dim` at most its size. (C2) position is a tensor<i64>; a constant is in range. (C3) the result has the
     state's type.
   }];
-  let arguments = (ins AnyRankedTensor:$state, AnyRankedTensor:$rows, AnyRankedTensor:$position, I64Attr:$dim);
+  let arguments = (ins AnyRankedTensor:$state, AnyRankedTensor:$rows, AnyRankedTensor:$position, I64Attr:$dim, UnitAttr:$wraps);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$state `,` $rows `,` $position attr-dict `:` type($state) `,` type($rows) `,` type($position) `->` type($result)";
   let builders = [OpBuilder<(ins "::mlir::Value":$state, "::mlir::Value":$rows, "::mlir::Value":$position, "int64_t":$dim), [{

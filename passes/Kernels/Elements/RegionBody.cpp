@@ -183,9 +183,11 @@ static IndexExpr placeOf(ElementEmitter &emitter, Value result, const Index &at,
     return linear;
   ArrayRef<int64_t> state = nn::shapeOf(update.getState());
   const size_t dim = size_t(update.getDim());
-  const int64_t places = state[dim] - nn::shapeOf(update.getRows())[dim] + 1; // of the first row
+  const int64_t places = update.getWraps() ? std::numeric_limits<int64_t>::max() / 2 : state[dim] - nn::shapeOf(update.getRows())[dim] + 1; // of the first row
   Index there = at;
   there[dim] = emitter.index().add(at[dim], emitter.index().atom(emitter.element(update.getPosition(), {}), places));
+  if (update.getWraps())
+    there[dim] = emitter.index().split(there[dim], state[dim]).second;
   return linearize(emitter.index(), there, state);
 }
 

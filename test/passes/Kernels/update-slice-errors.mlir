@@ -30,3 +30,15 @@ func.func @main(%rows: tensor<2x1xf32>, %k: tensor<2x8xf32> {nn.state = "k", nn.
   %n = nn.update_slice %k, %rows, %at {dim = 1 : i64} : tensor<2x8xf32>, tensor<2x1xf32>, tensor<i64> -> tensor<2x8xf32>
   return %n : tensor<2x8xf32>
 }
+
+// -----
+
+// A ring takes any position, but none below 0.
+func.func @main(%rows: tensor<2x1xf32>, %k: tensor<2x8xf32> {nn.state = "k", nn.initial = 0.0 : f64}, %at: tensor<i64> {nn.step_scalar = "position", nn.largest = 97 : i64})
+    -> (tensor<2x8xf32> {nn.writes = "k"}) {
+  %one = nn.constant dense<-1> : tensor<i64> : tensor<i64>
+  %before = nn.add %at, %one : tensor<i64>, tensor<i64> -> tensor<i64>
+  // expected-error @+1 {{writes from a position on that has to be 0 or more in each step, and is in -1 to 96; make it of step scalars with nn.largest}}
+  %n = nn.update_slice %k, %rows, %before {dim = 1 : i64, wraps} : tensor<2x8xf32>, tensor<2x1xf32>, tensor<i64> -> tensor<2x8xf32>
+  return %n : tensor<2x8xf32>
+}

@@ -26,3 +26,18 @@ func.func @input(%past: tensor<2x8xf32>, %rows: tensor<2x3xf32>) -> tensor<2x8xf
   %0 = nn.update_slice %past, %rows, %at {dim = 1 : i64} : tensor<2x8xf32>, tensor<2x3xf32>, tensor<i64> -> tensor<2x8xf32>
   return %0 : tensor<2x8xf32>
 }
+
+// Of a ring row i lies at (position + i) modulo the rows, whoever computes it.
+// CHECK-LABEL: @ring
+// CHECK: nn.update_slice {{.*}}wraps
+// CHECK-LABEL: @past
+// CHECK: nn.mod
+// CHECK-NOT: nn.update_slice
+func.func @ring(%rows: tensor<2x3xf32>, %k: tensor<2x8xf32> {nn.state = "k", nn.initial = 0.0 : f64}, %at: tensor<i64> {nn.step_scalar = "position", nn.largest = 97 : i64}) -> (tensor<2x8xf32> {nn.writes = "k"}) {
+  %n = nn.update_slice %k, %rows, %at {dim = 1 : i64, wraps} : tensor<2x8xf32>, tensor<2x3xf32>, tensor<i64> -> tensor<2x8xf32>
+  return %n : tensor<2x8xf32>
+}
+func.func @past(%rows: tensor<2x3xf32>, %k: tensor<2x8xf32>, %at: tensor<i64>) -> tensor<2x8xf32> {
+  %n = nn.update_slice %k, %rows, %at {dim = 1 : i64, wraps} : tensor<2x8xf32>, tensor<2x3xf32>, tensor<i64> -> tensor<2x8xf32>
+  return %n : tensor<2x8xf32>
+}
