@@ -45,7 +45,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Kernels/Fusion/Fusion": {"ReduceOp", "MatmulOp"},
     "passes/Generate/HoldKeys.cpp": {"AttentionOp", "IotaOp"},  # whose keys are held, and a source that starts elsewhere
     "passes/Generate/KeepWindows.cpp": {"AttentionOp", "UpdateSliceOp", "IotaOp", "BroadcastOp", "ReshapeOp"},  # what reads and writes a state; through what the keys of a mask are followed
-    "passes/Generate/ProveCausal.cpp": {"AttentionOp", "UpdateSliceOp", "AddOp"},  # what is proven, of the ops that hpc-hold-keys makes
+    "passes/Generate/ProveCausal.cpp": {"AttentionOp", "UpdateSliceOp", "AddOp", "CompareOp", "IotaOp"},  # what is proven, of the ops that hpc-hold-keys makes, and a window's comparison
     "passes/Kernels/": {"ReduceOp", "MatmulOp", "TransposeOp", "ReshapeOp"},
     "passes/Lower/KernelWork.cpp": {"AttentionOp", "AttentionGradOp"},  # whose code works on blocks of scores
     "passes/Lower/LowerMatmul.cpp": {"MatmulOp", "ReshapeOp", "SliceOp"},  # a part that a product reads where it lies
