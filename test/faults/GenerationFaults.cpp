@@ -1,10 +1,13 @@
 // Faults of a plan for generation, planted in a step after its derivation or in the plan: --verify names the step, or the state.
 #include "compiler/Dialect/NN/NN.h"
 #include "compiler/Dialect/NN/Ports.h"
+#include "compiler/Masks.h"
 #include "passes/Driver/Generation.h"
 #include "passes/Driver/VerifyGeneration.h"
 #include "passes/Phases.h"
 
+#include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +15,9 @@ namespace hpc::generation_faults {
 
 using ::testing::HasSubstr;
 
-/// Batch 2, 12 positions, chunks of 4, heads over two ranks.
+using Configure = std::function<void(PassManager &)>;
+
+/// Batch 2, heads over two ranks.
 struct Compiled {
   MLIRContext context;
   DiagnosticPrinter diagnostics;
@@ -24,17 +29,18 @@ struct Compiled {
     registerDialects(registry);
     return registry;
   }
-  Compiled() : context(dialects()), diagnostics(&context, false, [](mlir::DiagnosticSeverity, ErrorKind, const std::string &text) { std::fprintf(stderr, "%s\n", text.c_str()); }) {
+  Compiled(const std::string &model, int64_t length, int64_t chunk, const Configure &configure = [](PassManager &) {}) : context(dialects()), diagnostics(&context, false, [](mlir::DiagnosticSeverity, ErrorKind, const std::string &text) { std::fprintf(stderr, "%s\n", text.c_str()); }) {
     context.loadAllAvailableDialects();
     context.disableMultithreading();
     CompileRequest request;
-    request.input = std::string(HPC_SOURCE_DIR) + "/models/gpt2-tiny/dynamo-eager-op18.onnx";
+    request.input = model;
     request.degrees["tp"] = 2;
-    request.options.maxLength = 12;
+    request.options.maxLength = length;
     request.batch = 2;
-    request.prefillChunk = 4;
+    request.prefillChunk = chunk;
     request.verify = true;
     decode = std::make_unique<Compilation>(decodeRequest(request), context, diagnostics);
+    decode->configure = configure;
     for (auto step : {&Compilation::load, &Compilation::runPhases, &Compilation::makePlan})
       if (Status status = ((*decode).*step)(); !status.ok())
         ADD_FAILURE() << status.text();
@@ -43,7 +49,7 @@ struct Compiled {
     generation = std::move(*made);
   }
   static Compiled &get() {
-    static Compiled *compiled = new Compiled;
+    static Compiled *compiled = new Compiled(std::string(HPC_SOURCE_DIR) + "/models/gpt2-tiny/dynamo-eager-op18.onnx", 12, 4);
     return *compiled;
   }
 };
@@ -52,8 +58,7 @@ using BreakStep = std::function<void(func::FuncOp)>;
 using BreakPlan = std::function<void(plan::Plan &)>;
 
 /// What --verify says: "" where nothing.
-static std::string verifyBroken(const BreakStep &prefill, const BreakStep &decode, const BreakPlan &plan) {
-  Compiled &made = Compiled::get();
+static std::string verifyBroken(const BreakStep &prefill, const BreakStep &decode, const BreakPlan &plan, Compiled &made = Compiled::get()) {
   MergedPlan merged = made.generation->merged;
   if (plan)
     plan(merged.plan);
@@ -66,7 +71,7 @@ static std::string verifyBroken(const BreakStep &prefill, const BreakStep &decod
       (*breaks[entry])(broken[entry]->lookupSymbol<func::FuncOp>("main"));
       steps[entry].serial = *broken[entry];
     }
-  Expected<std::string> report = verifyGeneration({made.decode->wholeSequences(), steps[0], steps[1], merged, 4, 12});
+  Expected<std::string> report = verifyGeneration({made.decode->wholeSequences(), steps[0], steps[1], merged, made.generation->prefill->request.options.stepRows, made.decode->request.options.maxLength});
   return report.ok() ? "" : report.status().message();
 }
 
@@ -145,6 +150,52 @@ TEST(GenerationFaults, RowOfOtherCache) {
           argument.place.buffer = kernel ? first : second;
   });
   EXPECT_THAT(said, HasSubstr("decode at position 6: rank 0 (stage 0), 'forward' of micro-batch 0"));
+}
+
+/// Mistral with made-up weights and a window of 10 positions: 30 in chunks of 2, so caches are rings of 11 rows.
+static Compiled &windowed(int64_t moreWindow = 0) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "hpc-windowed";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(std::string(HPC_SOURCE_DIR) + "/models/decoders/mistral.onnx", folder / "mistral.onnx", std::filesystem::copy_options::overwrite_existing);
+  std::vector<float> weights(1 << 15);
+  for (size_t i = 0; i < weights.size(); ++i)
+    weights[i] = float(int64_t(i * 7919 % 1009) - 504) / 1009;
+  std::ofstream(folder / "mistral.weights", std::ios::binary).write(reinterpret_cast<const char *>(weights.data()), std::streamsize(weights.size() * sizeof(float)));
+  struct OtherWindow : PassInstrumentation {
+    explicit OtherWindow(int64_t more) : more(more) {}
+    const int64_t more;
+    void runBeforePass(Pass *pass, Operation *op) override {
+      if (pass->getArgument() == "hpc-keep-windows")
+        op->walk([&](nn::AttentionOp attention) {
+          auto window = attention->getAttrOfType<IntegerAttr>(windowAttrName);
+          attention->setAttr(windowAttrName, IntegerAttr::get(window.getType(), window.getInt() + more));
+        });
+    }
+  };
+  return *new Compiled((folder / "mistral.onnx").string(), 30, 2, [=](PassManager &passes) { passes.addInstrumentation(std::make_unique<OtherWindow>(moreWindow)); });
+}
+
+/// If it fails, rings that are right are refused, or states have all positions and the faults below plant nothing.
+TEST(GenerationFaults, NoneOfRings) {
+  Compiled &made = windowed();
+  EXPECT_EQ(verifyBroken({}, {}, {}, made), "");
+  EXPECT_THAT(cachesText(made.generation->merged.plan), HasSubstr("caches: 4 of f32[2, 2, 11, 8]"));
+}
+
+/// A ring of one row too few: a chunk overwrites a key that its first row sees.
+TEST(GenerationFaults, RingTooShort) {
+  const std::string said = verifyBroken({}, {}, {}, windowed(-1));
+  EXPECT_THAT(said, HasSubstr("prefill at position 10: the derived step differs from the forward pass of whole sequences at [0, 11, "));
+}
+
+/// Masks of a ring of another length than the state has: keys count as those of other positions.
+TEST(GenerationFaults, OtherModulo) {
+  const std::string said = verifyBroken({}, [](func::FuncOp step) {
+    for (auto rest : step.getOps<nn::ModOp>())
+      rest->setOperand(1, constant(step, 12));
+  }, {}, windowed());
+  EXPECT_THAT(said, HasSubstr("decode at position 2"));
+  EXPECT_THAT(said, HasSubstr("the derived step differs from the forward pass of whole sequences"));
 }
 
 } // namespace hpc::generation_faults
