@@ -15,7 +15,8 @@ public:
   /// The place of a Ref for a micro-batch.
   std::byte *at(const plan::Ref &ref, int64_t microBatch) const {
     const Base &base = bases[size_t(ref.buffer)];
-    return base.address + (base.slots == 1 ? 0 : microBatch % base.slots * base.slotStride) + ref.byteOffset;
+    return base.address + (base.slots == 1 ? 0 : microBatch % base.slots * base.slotStride) + ref.byteOffset +
+           microBatch * ref.microBatchStride;
   }
   /// From now on the buffer, of one slot, lies at `address`, in memory of somebody else.
   void place(int32_t buffer, std::byte *address) { bases[size_t(buffer)] = {address, 1, 0}; }

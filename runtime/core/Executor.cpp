@@ -191,22 +191,21 @@ GemmCall Executor::callOf(const plan::Gemm &gemm, Place place) const {
 /// Handles by micro-batch; addresses are known of Session buffers alone.
 Expected<std::vector<GemmHandle>> Executor::prepareProduct(const plan::Gemm &gemm) const {
   std::vector<GemmHandle> handles;
-  std::tuple<int64_t, int64_t, int64_t, bool, int64_t, int64_t> before;
+  std::tuple<int64_t, int64_t, int64_t, bool, int64_t, int64_t, const std::byte *, const std::byte *, const std::byte *> before;
   auto isBound = [&](const plan::Operand &operand) {
     return stage.buffers[size_t(operand.place.buffer)].lifetime == plan::Lifetime::Session;
   };
   for (int64_t microBatch = 0; microBatch < plan.microBatches; ++microBatch) {
     GemmCall call = callOf(gemm, at(microBatch));
-    // Session buffers have one place, so only extents and offsets can differ from the micro-batch before.
-    std::tuple now{call.m, call.n, call.k, call.addToC, at(microBatch)(gemm.a.offset), at(microBatch)(gemm.b.offset)};
+    call.a = isBound(gemm.a) ? call.a : nullptr;
+    call.b = isBound(gemm.b) ? call.b : nullptr;
+    call.c = isBound(gemm.c) ? call.c : nullptr;
+    std::tuple now{call.m, call.n, call.k, call.addToC, at(microBatch)(gemm.a.offset), at(microBatch)(gemm.b.offset), call.a, call.b, call.c};
     if (!handles.empty() && now == before) {
       handles.push_back(handles.back());
       continue;
     }
     before = now;
-    call.a = isBound(gemm.a) ? call.a : nullptr;
-    call.b = isBound(gemm.b) ? call.b : nullptr;
-    call.c = isBound(gemm.c) ? call.c : nullptr;
     Expected<GemmHandle> handle = device.prepare(call);
     if (!handle.ok())
       return handle.status();

@@ -133,6 +133,9 @@ struct Lister {
 std::vector<BufferAccess> accessesOf(const Plan &plan, const Instruction &instruction) {
   Lister lister{plan, {}};
   std::visit(lister, instruction.action);
+  for (BufferAccess &access : lister.list)
+    if (access.bytes > 0)
+      access.bytes = addSizes(access.bytes, multiplySizes(plan.microBatches - 1, access.ref.microBatchStride));
   return std::move(lister.list);
 }
 
@@ -163,6 +166,10 @@ struct PlaceLister {
 } // namespace
 
 std::vector<Ref *> placesOf(Action &action) { return std::visit(PlaceLister(), action); }
+std::vector<const Ref *> placesOf(const Action &action) {
+  const std::vector<Ref *> places = placesOf(const_cast<Action &>(action));
+  return {places.begin(), places.end()};
+}
 
 int32_t postedRequest(const Action &action) {
   if (const auto *send = std::get_if<Send>(&action))

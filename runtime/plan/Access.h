@@ -8,7 +8,8 @@
 
 namespace hpc::plan {
 
-/// Bytes ref.byteOffset .. ref.byteOffset+bytes-1 of a buffer, the widest over all coordinates and micro-batches.
+/// Bytes ref.byteOffset .. ref.byteOffset+bytes-1 of a buffer, the widest over all coordinates and micro-batches: with a stride
+/// (Ref::microBatchStride) from the place of the first micro-batch to the end of that of the last.
 /// `bytes` is `saturated` (CheckedMath.h) where it would overflow.
 struct BufferAccess {
   Ref ref;
@@ -27,6 +28,7 @@ std::vector<BufferAccess> accessesOf(const Plan &plan, const Instruction &instru
 
 /// All places that an action names, by BufferAccess::operand.
 std::vector<Ref *> placesOf(Action &action);
+std::vector<const Ref *> placesOf(const Action &action);
 
 /// The request that an instruction posts, or -1.
 int32_t postedRequest(const Action &action);

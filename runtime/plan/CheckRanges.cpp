@@ -50,7 +50,8 @@ Status checkAliases(const Stage &stage, const Action &action, const std::vector<
     for (const BufferAccess &other : accesses) {
       if (!written.write || written.operand == other.operand || !overlap(written, other))
         continue;
-      bool same = written.ref.byteOffset == other.ref.byteOffset && written.bytes == other.bytes;
+      bool same = written.ref.byteOffset == other.ref.byteOffset && written.bytes == other.bytes &&
+                  written.ref.microBatchStride == other.ref.microBatchStride;
       if (!same || other.write || !mayBeInPlace(action))
         return fault(placeText(other) + " and " + placeText(written) + " overlap in " +
                      bufferText(stage, written.ref.buffer));

@@ -221,18 +221,26 @@ Status checkVersion(const Plan &plan) {
   return Status::success();
 }
 
+/// The oldest version whose readers know all of an instruction, in a plan with entries where it varies by step.
+static Version versionOf(const Instruction &instruction) {
+  const std::vector<const Ref *> places = placesOf(instruction.action);
+  if (std::any_of(places.begin(), places.end(), [](const Ref *place) { return place->microBatchStride != 0; }))
+    return newestVersion;
+  const auto *gemm = std::get_if<Gemm>(&instruction.action);
+  const bool hasOffsets = gemm && !(isEverywhere(gemm->a.offset, 0) && isEverywhere(gemm->b.offset, 0) && isEverywhere(gemm->c.offset, 0));
+  return hasOffsets ? offsetsVersion : leastVersion;
+}
+
 Version versionOf(const Plan &plan) {
+  Version version = plan.entries.empty() ? leastVersion : entriesVersion;
   // A reader of 2.8 would pass over the range, and let a position be outside of a state.
   if (plan.entries.empty() && std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const Port &port) { return port.largest.has_value(); }))
-    return newestVersion;
+    version = offsetsVersion;
   for (const Stage &stage : plan.stages)
     for (const Program &program : stage.programs)
       for (const Instruction &instruction : program.instructions)
-        if (const auto *gemm = std::get_if<Gemm>(&instruction.action))
-          for (const Operand *operand : {&gemm->a, &gemm->b, &gemm->c})
-            if (!isEverywhere(operand->offset, 0))
-              return newestVersion;
-  return plan.entries.empty() ? leastVersion : entriesVersion;
+        version = std::max(version, versionOf(instruction));
+  return version;
 }
 
 } // namespace hpc::plan

@@ -39,6 +39,11 @@ struct InstructionChecker {
       return fault(std::string("byte offset ") + std::to_string(ref.byteOffset) + " of " + what +
                    " is not a multiple of the " + std::to_string(byteSize(buffer.dtype)) + " bytes of an element of " +
                    bufferText(stage, ref.buffer));
+    HPC_RETURN_IF_ERROR(inRange((std::string("bytes from micro-batch to micro-batch of ") + what).c_str(), ref.microBatchStride, 0,
+                                buffer.lifetime == Lifetime::Session ? buffer.bytes : 0));
+    if (ref.microBatchStride % byteSize(buffer.dtype) != 0)
+      return fault(std::string(what) + " moves by " + std::to_string(ref.microBatchStride) + " bytes a micro-batch, not a multiple of the " +
+                   std::to_string(byteSize(buffer.dtype)) + " bytes of an element of " + bufferText(stage, ref.buffer));
     return Status::success();
   }
   Status checkRef(const Ref &ref, const char *what, DType dtype) const {

@@ -22,6 +22,7 @@ namespace hpc::plan {
 struct Version {
   int major, minor;
   bool operator==(const Version &other) const { return major == other.major && minor == other.minor; }
+  bool operator<(const Version &other) const { return major != other.major ? major < other.major : minor < other.minor; }
 };
 /// Older plans are refused: the model is compiled again.
 constexpr Version leastVersion = {2, 8};
@@ -29,7 +30,9 @@ constexpr Version leastVersion = {2, 8};
 /// refuses it.
 constexpr Version entriesVersion = {2, 9};
 /// Operands at an offset from their place (Operand::offset), which an older reader would pass over.
-constexpr Version newestVersion = {3, 0};
+constexpr Version offsetsVersion = {3, 0};
+/// Places that differ by micro-batch (Ref::microBatchStride), likewise.
+constexpr Version newestVersion = {4, 0};
 
 /// A number that may depend on the rank's coordinate within its stage and on the micro-batch.
 /// 1 value: the same everywhere. R values (R = ranks per stage): by coordinate. R*M values: [microBatch][coordinate].
@@ -111,6 +114,9 @@ inline ArenaKind arenaOf(const Buffer &buffer) {
 struct Ref {
   int32_t buffer = -1; ///< index into Stage::buffers
   int64_t byteOffset = 0;
+  /// Bytes from the place of a micro-batch to that of the next; >= 0. Only in Session buffers, which have no slots: a state has the
+  /// rows of all micro-batches, and the programs of each see its own.
+  int64_t microBatchStride = 0;
 };
 
 /// Why a collective or a transfer exists: what --explain prints.

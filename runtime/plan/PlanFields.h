@@ -90,7 +90,8 @@ template <> inline constexpr auto fieldsOf<Buffer> = std::make_tuple(
     field(7, "offset", &Buffer::offset).zigzag(), field(8, "slots", &Buffer::slots), field(9, "slot_stride", &Buffer::slotStride));
 
 template <> inline constexpr auto fieldsOf<Ref> =
-    std::make_tuple(field(1, "buffer", &Ref::buffer).zigzag(), field(2, "byte_offset", &Ref::byteOffset));
+    std::make_tuple(field(1, "buffer", &Ref::buffer).zigzag(), field(2, "byte_offset", &Ref::byteOffset),
+                    field(3, "micro_batch_stride", &Ref::microBatchStride));
 
 template <> inline constexpr auto fieldsOf<Reason> =
     std::make_tuple(field(1, "node", &Reason::node), field(2, "path", &Reason::path), field(3, "cause", &Reason::cause),

@@ -78,7 +78,8 @@ struct Line {
 
   std::string ref(const Ref &ref) const {
     std::string text = "b" + std::to_string(ref.buffer);
-    return ref.byteOffset ? text + "+" + std::to_string(ref.byteOffset) : text;
+    return text + (ref.byteOffset ? "+" + std::to_string(ref.byteOffset) : "") +
+           (ref.microBatchStride ? "+" + std::to_string(ref.microBatchStride) + "*micro-batch" : "");
   }
   std::string table(const ByCoord &values) const { return tableText(plan, values); }
 

@@ -207,7 +207,7 @@ TEST(PlanFile, AnotherMajorVersionIsRefused) {
   ASSERT_EQ(bytes[10], '\x10'); // the tag of `major`
   bytes[11] = 9;
   EXPECT_EQ(errorOf(bytes), "error[plan]: some.plan: is a plan of version 9.8"
-                                ", this program reads versions 2.8 to 3.x; compile the model again with the hpc-opt that belongs to it");
+                                ", this program reads versions 2.8 to 4.x; compile the model again with the hpc-opt that belongs to it");
 }
 
 // A reader of 2.x would pass an operand's offset over, and multiply other numbers.
@@ -220,6 +220,14 @@ TEST(PlanFile, OffsetsOfOperandsAreOfVersion3) {
     return gemm;
   }();
   EXPECT_EQ(serializePlan(plan).substr(10, 2), "\x10\x03");
+  EXPECT_TRUE(versionOf(plan) == offsetsVersion);
+}
+
+// A reader of 3.x would let every micro-batch see the rows of the first.
+TEST(PlanFile, StridesOfMicroBatchesAreOfVersion4) {
+  Plan plan = test::samplePlan();
+  std::get<Gemm>(plan.stages[1].programs[1].instructions[1].action).b.place.microBatchStride = 4;
+  EXPECT_EQ(serializePlan(plan).substr(10, 2), "\x10\x04");
   EXPECT_TRUE(versionOf(plan) == newestVersion);
 }
 
@@ -229,7 +237,7 @@ TEST(PlanFile, OlderVersionsAreRefused) {
   for (int minor : {0, 1, 4, 5, 6, 7})
     EXPECT_EQ(errorOf(sealEnvelope(body, {2, minor})),
               "error[plan]: some.plan: is a plan of version 2." + std::to_string(minor) +
-                  ", this program reads versions 2.8 to 3.x; compile the model again");
+                  ", this program reads versions 2.8 to 4.x; compile the model again");
   // Refused for being old and not for what a reader makes of it.
   EXPECT_THAT(errorOf(sealEnvelope("no plan", {2, 6})), HasSubstr("is a plan of version 2.6, "));
   for (int minor : {8, 9, 10, 200})

@@ -212,6 +212,10 @@ const BrokenStructure brokenStructures[] = {
      "stage 0, program forward, instruction 2 (gemm, node /w0/MatMul): buffer of b is 5; it must be in 0..4"},
     {"GemmOffset", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).a.place.byteOffset = 2; },
      "byte offset 2 of a is not a multiple of the 4 bytes"},
+    {"StrideOfTemporary", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).a.place.microBatchStride = 4; },
+     "bytes from micro-batch to micro-batch of a is 4; it must be in 0..0"},
+    {"StrideOfBytes", [](Plan &p) { action<Gemm>(p, 0, 0, stage0::GemmH).b.place.microBatchStride = 2; },
+     "b moves by 2 bytes a micro-batch, not a multiple of the 4 bytes of an element of buffer 0 'w0'"},
     {"GemmExtent",
      [](Plan &p) {
        action<Gemm>(p, 0, 0, stage0::GemmH).n = table({3, -1});
