@@ -8,7 +8,6 @@
 #include "passes/Annotate/Passes.h"
 #include "passes/Annotate/RowDims.h"
 #include "passes/Annotate/SequenceCut.h"
-#include "runtime/plan/GenerationPorts.h"
 
 namespace hpc {
 
@@ -72,7 +71,7 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
     if (failed(dims))
       return signalPassFailure();
     for (unsigned argument = 0; argument < function.getNumArguments(); ++argument) // which hold a row of the batch each
-      if (StringRef(nn::argumentPort(function, argument).state).starts_with(plan::cachePrefix))
+      if (nn::argumentPort(function, argument).isCache())
         (*dims)[argument] = 0;
     int64_t microBatches = mesh.sizeOf(dist::AxisRole::Time);
     std::vector<std::string> ofRows = mesh.axesOf(dist::AxisRole::Time);
@@ -88,7 +87,7 @@ struct AnnotateBatch : impl::AnnotateBatchBase<AnnotateBatch> {
       if (!dim)
         continue;
       hasBatch = true;
-      if (const nn::ArgumentPort port = nn::argumentPort(function, argument); microBatches > 1 && port.isState()) {
+      if (const nn::ArgumentPort port = nn::argumentPort(function, argument); microBatches > 1 && port.isState() && !port.isCache()) {
         userError(function, ErrorKind::Unsupported) << "--micro-batches=" << microBatches << ": state '" << port.state << "' has the rows of the batch, and a stage holds it once, not once a "
                                                     << "micro-batch; use --micro-batches=1";
         return signalPassFailure();

@@ -42,7 +42,8 @@ def AnnotateBatch : Pass<"hpc-annotate-batch", "::mlir::ModuleOp"> {
     The batch dim is the one named by the option, else the one whose name starts with `batch`, else dim 0.
     Axes of time stand outside of axes of data, and both outside of what the user seeds on the input. An axis of a layout's own (`tp.x`) cuts the batch while every rank still
     gets a sequence; those left cut the positions of attention in all activations, which then gathers keys and values over them.
-    Where the user cuts the batch of a computed value (any dim whose major factor comes from an input's batch dim), time stands outside of that too. States and step scalars have no batch.
+    Where the user cuts the batch of a computed value (any dim whose major factor comes from an input's batch dim), time stands outside of that too. Step scalars have no batch, and of states only
+    the caches of a generation step, which hold a row for each of its rows.
     After: the argument attribute `dist.seed = #dist.seed<"[4@(mb, dp), 33?]">`.
   }];
   let options = [Option<"batchDim", "batch-dim", "std::string", "\"\"", "name of the batch dim">];

@@ -145,7 +145,7 @@ struct Recording {
       return Status::success();
     for (size_t number : found->second) {
       const plan::Ref &place = values[number].noted.place;
-      const std::byte *bytes = seen.buffer(place.buffer) + place.byteOffset;
+      const std::byte *bytes = seen.arena.at(place, seen.microBatch);
       int64_t size = elementCount(values[number].box) * byteSize(values[number].dtype);
       std::lock_guard<std::mutex> lock(mutex);
       auto &all = values[number].bytes;

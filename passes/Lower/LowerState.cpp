@@ -5,6 +5,7 @@
 
 #include "compiler/Dialect/Dist/FactorShardings.h"
 #include "compiler/Location.h"
+#include "compiler/ModuleAttributes.h"
 #include "compiler/Providers.h"
 
 namespace hpc {
@@ -40,17 +41,48 @@ Status StageLowering::lowerAccumulate(dist::AccumulateOp op) {
   return Status::success();
 }
 
-void StageLowering::bindState(const ProgramInput &input) {
+/// How a rank holds the rows of all micro-batches: [rows] cut over time and data becomes [micro-batches, rows of one] cut over data, which lies one
+/// micro-batch after the other.
+static Expected<dist::Sharding> ofAllMicroBatches(dist::Sharding sharding, const dist::Mesh &mesh) {
+  if (!dist::isPerMicroBatch(sharding, mesh))
+    return sharding;
+  const std::vector<std::string> time = mesh.axesOf(dist::AxisRole::Time);
+  dist::DimSharding &rows = sharding.dims[0];
+  const int64_t count = mesh.size(time[0]);
+  if (rows.empty() || rows[0].axes.empty() || rows[0].axes[0] != time[0] || rows[0].size % count != 0)
+    return Status::error(ErrorKind::Internal, "sharding '" + dist::toString(sharding) + "' of a state: micro-batches do not cut its first dim first and evenly");
+  rows[0].axes.erase(rows[0].axes.begin());
+  rows[0].size /= count;
+  rows.insert(rows.begin(), {count, {}});
+  return sharding;
+}
+
+Status StageLowering::bindState(const ProgramInput &input) {
   auto [known, isNew] = stateBuffers.try_emplace(input.port.state, 0);
   if (!isNew) {
     buffers[input.value] = known->second;
-    return;
+    return Status::success();
   }
-  int32_t buffer = known->second = addBuffer(input.value, Lifetime::Session);
-  stage.buffers[buffer].name = input.port.state;
-  dist::Sharding sharding = dist::shardingOf(input.value);
-  stage.bindings.push_back({buffer, tables.slice(sharding), plan::Number{input.port.initial}, input.port.state,
+  const int32_t number = known->second = addBuffer(input.value, Lifetime::Session);
+  const dist::Sharding sharding = dist::shardingOf(input.value);
+  Expected<dist::Sharding> whole = ofAllMicroBatches(sharding, tables.mesh());
+  if (!whole.ok())
+    return whole.status().at("state '" + input.port.state + "'");
+  plan::Buffer &buffer = stage.buffers[number];
+  buffer.name = input.port.state;
+  if (*whole != sharding) {
+    constexpr int64_t ofDevice = 16; // what a pointer of a kernel there is a multiple of (plan::Kernel)
+    if (buffer.bytes % ofDevice != 0 && hasTarget(input.value.getParentRegion()->getParentOfType<ModuleOp>(), deviceTarget))
+      return Status::error(ErrorKind::Unsupported, "--micro-batches=" + std::to_string(tables.microBatches()) + ": the rows that a micro-batch has of state '" + buffer.name + "' take " +
+                                                       std::to_string(buffer.bytes) + " bytes, and on a device they begin at multiples of " + std::to_string(ofDevice) +
+                                                       "; choose --max-length as a multiple of 8, or --micro-batches=1");
+    microBatchStrides[number] = buffer.bytes;
+    buffer.box[0] *= tables.microBatches();
+    buffer.bytes *= tables.microBatches();
+  }
+  stage.bindings.push_back({number, tables.slice(*whole), plan::Number{input.port.initial}, input.port.state,
                             dist::globalShape(sharding)});
+  return Status::success();
 }
 
 /// Whether nothing behind `op` in its block reads a parameter or state, under whatever shape.
@@ -81,7 +113,7 @@ void StageLowering::writeEarly(Operation *op, ArrayRef<ProgramInput> inputs, Arr
     if (target == stateBuffers.end() || stage.buffers[from.buffer].lifetime != Lifetime::Program ||
         !isReadNoMore(output.writes, op, inputs))
       continue;
-    emit(plan::Copy{from, {target->second, 0}, stage.buffers[target->second].bytes}, nodeName(op->getLoc()));
+    emit(plan::Copy{from, placeIn(target->second), bytesOf(output.value)}, nodeName(op->getLoc()));
     writtenEarly.insert(output.writes);
   }
 }
@@ -89,6 +121,7 @@ void StageLowering::writeEarly(Operation *op, ArrayRef<ProgramInput> inputs, Arr
 Status StageLowering::writeStates(ArrayRef<ProgramOutput> outputs) {
   struct Write {
     plan::Ref from, to;
+    int64_t bytes;
     std::string node;
   };
   std::vector<Write> writes;
@@ -99,16 +132,18 @@ Status StageLowering::writeStates(ArrayRef<ProgramOutput> outputs) {
     if (target == stateBuffers.end())
       return Status::error(ErrorKind::Internal, "stage " + std::to_string(index) + " writes '" + output.writes +
                                                     "', of which it holds nothing");
-    Write write{place(output.value), {target->second, 0}, nodeName(output.value.getLoc())};
+    Write write{place(output.value), placeIn(target->second), bytesOf(output.value), nodeName(output.value.getLoc())};
     if (write.from.buffer == write.to.buffer)
       continue;
     // One state may become what another was: all are read before the first is written.
     if (stage.buffers[write.from.buffer].lifetime == Lifetime::Session) {
       plan::Buffer old = stage.buffers[write.from.buffer];
       old.lifetime = Lifetime::Program;
+      old.box = nn::shapeOf(output.value).vec();
+      old.bytes = write.bytes;
       stage.buffers.push_back(std::move(old));
       plan::Ref kept{int32_t(stage.buffers.size()) - 1, 0};
-      emit(plan::Copy{write.from, kept, stage.buffers[kept.buffer].bytes}, write.node);
+      emit(plan::Copy{write.from, kept, write.bytes}, write.node);
       write.from = kept;
     }
     writes.push_back(std::move(write));
@@ -116,7 +151,7 @@ Status StageLowering::writeStates(ArrayRef<ProgramOutput> outputs) {
   // A later round may still read what an earlier one writes.
   std::vector<plan::Instruction> &end = plan::isPerStep(current.kind) ? updateEnd : compute.instructions;
   for (const Write &write : writes) {
-    end.push_back({plan::Copy{write.from, write.to, stage.buffers[write.to.buffer].bytes}, write.node});
+    end.push_back({plan::Copy{write.from, write.to, write.bytes}, write.node});
     end.back().part = plan::Part::Update;
   }
   return Status::success();

@@ -21,6 +21,7 @@ using plan::CollectiveKind;
 using plan::Lifetime;
 
 DType elementDType(Value value) { return dtypeOf(value.getType()); }
+int64_t bytesOf(Value value) { return nn::tensorType(value).getNumElements() * byteSize(elementDType(value)); }
 
 static Status unsupported(Operation *op, const Twine &message) {
   return Status::error(
@@ -41,7 +42,7 @@ int32_t StageLowering::addBuffer(Value value, Lifetime lifetime) {
   buffer.dtype = elementDType(value);
   buffer.box = nn::shapeOf(value).vec();
   buffer.lifetime = lifetime;
-  buffer.bytes = nn::tensorType(value).getNumElements() * byteSize(buffer.dtype);
+  buffer.bytes = bytesOf(value);
   stage.buffers.push_back(std::move(buffer));
   int32_t number = int32_t(stage.buffers.size()) - 1;
   buffers[value] = number;
@@ -205,18 +206,19 @@ void StageLowering::postReceives(ArrayRef<ProgramInput> inputs) {
   }
 }
 
-void StageLowering::loadInputs(ArrayRef<ProgramInput> inputs) {
+Status StageLowering::loadInputs(ArrayRef<ProgramInput> inputs) {
   for (const ProgramInput &input : inputs) {
     if (input.source)
       alias(input.value, input.source);
     if (input.port.isState())
-      bindState(input);
+      HPC_RETURN_IF_ERROR(bindState(input));
     if (input.graphPort < 0)
       continue;
     int32_t buffer = addBuffer(input.value, Lifetime::Program);
     emit(plan::LoadInput{input.graphPort, {buffer, 0}, tables.slice(dist::shardingOf(input.value))},
          stage.buffers[buffer].name);
   }
+  return Status::success();
 }
 
 /// A value that leaves, but lies in a buffer that ends with the program, gets one that outlives it.
@@ -228,9 +230,8 @@ void StageLowering::copyOut(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutpu
     if (outside == readers.end() || outlives(root, inputs) || !copied.insert(output.value).second)
       continue;
     plan::Ref src = place(output.value);
-    int64_t bytes = stage.buffers[src.buffer].bytes;
     int32_t copy = addSpanBuffer(output.value, {current, outside->second});
-    emit(plan::Copy{src, {copy, 0}, bytes}, nodeName(output.value.getLoc()));
+    emit(plan::Copy{src, {copy, 0}, bytesOf(output.value)}, nodeName(output.value.getLoc()));
   }
 }
 
@@ -258,7 +259,7 @@ void StageLowering::storeAndSend(ArrayRef<ProgramInput> inputs, ArrayRef<Program
       continue;
     plan::Send send;
     send.src = place(output.value);
-    send.bytes = stage.buffers[send.src.buffer].bytes;
+    send.bytes = bytesOf(output.value);
     send.peer = ranksOf(output.peerStage);
     send.channel = output.channel;
     bool isPerStep = plan::isPerStep(current.kind);
@@ -387,10 +388,7 @@ Status StageLowering::lowerFused(nn::FusedOp op) {
       alias(result, sum.getResult());
     else
       addResult(result);
-  auto addArg = [&](Value value, bool isWritten) {
-    int64_t bytes = nn::tensorType(value).getNumElements() * byteSize(elementDType(value));
-    kernel.args.push_back({place(value), bytes, !isWritten, isWritten});
-  };
+  auto addArg = [&](Value value, bool isWritten) { kernel.args.push_back({place(value), bytesOf(value), !isWritten, isWritten}); };
   for (Value operand : op.getOperands())
     addArg(operand, false);
   for (Value result : op.getResults())
@@ -531,7 +529,7 @@ Status StageLowering::addProgram(plan::StageProgram program, Block &body, ArrayR
   // 1. What comes in.
   HPC_RETURN_IF_ERROR(findReaders(outputs));
   postReceives(inputs);
-  loadInputs(inputs);
+  HPC_RETURN_IF_ERROR(loadInputs(inputs));
   // 2. The ops.
   for (Operation &op : body.without_terminator()) {
     part = partOf(stepPartOf(&op));

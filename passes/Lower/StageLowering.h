@@ -75,7 +75,8 @@ private:
   /// A new buffer for a result: one with slots when something outside of this program reads it.
   int32_t addResult(Value value);
   void alias(Value value, Value of);
-  plan::Ref place(Value value) const { return {buffers.lookup(value), 0}; }
+  plan::Ref place(Value value) const { return placeIn(buffers.lookup(value)); }
+  plan::Ref placeIn(int32_t buffer) const { return {buffer, 0, microBatchStrides.lookup(buffer)}; }
   void emit(plan::Action action, const std::string &node);
   /// Of what a program does at its edges: loads, messages.
   plan::Part partOfProgram() const;
@@ -86,10 +87,10 @@ private:
   Status findReaders(ArrayRef<ProgramOutput> outputs);
   void postReceives(ArrayRef<ProgramInput> inputs);
   void exchange(ArrayRef<ProgramInput> inputs);
-  void loadInputs(ArrayRef<ProgramInput> inputs);
+  Status loadInputs(ArrayRef<ProgramInput> inputs);
   void copyOut(ArrayRef<ProgramInput> inputs, ArrayRef<ProgramOutput> outputs);
   /// States (LowerState.cpp): an argument's buffer, and at the program's end what is written to parameters and states.
-  void bindState(const ProgramInput &input);
+  Status bindState(const ProgramInput &input);
   Status writeStates(ArrayRef<ProgramOutput> outputs);
   /// What `op` makes and is to be written: at once, where nobody reads the old value any more, so that the new one does
   /// not wait in memory of its own.
@@ -111,6 +112,7 @@ private:
   std::map<std::string, int32_t> weightBuffers; ///< by name and type; all programs of the stage share one
   std::map<std::string, int32_t> stateBuffers;  ///< of states and written parameters, by name
   llvm::DenseMap<Value, int32_t> buffers;       ///< by value; aliases share one
+  llvm::DenseMap<int32_t, int64_t> microBatchStrides; ///< of states that have the rows of several micro-batches, by buffer
   llvm::DenseMap<Value, plan::ByCoord> exactK;  ///< results of fill_tail: the extent of their contracted dim
   struct BlockTable {
     plan::ByCoord start, extent; ///< of the dim, in elements
@@ -129,5 +131,7 @@ private:
 
 /// The DType of a tensor's elements; booleans take a byte.
 DType elementDType(Value value);
+/// Of the part that a rank has in a micro-batch.
+int64_t bytesOf(Value value);
 
 } // namespace hpc

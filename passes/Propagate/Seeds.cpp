@@ -62,6 +62,11 @@ LogicalResult Propagation::seedResult(OpState &state, unsigned result, const See
   return success();
 }
 
+static bool isCache(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && nn::argumentPort(cast<func::FuncOp>(argument.getOwner()->getParentOp()), argument.getArgNumber()).isCache();
+}
+
 LogicalResult Propagation::seedValue(Value value, const Seed &given) {
   std::string subject = subjectOf(value);
   Status legal = verify(given.sharding, nn::shapeOf(value).vec(), mesh);
@@ -70,7 +75,7 @@ LogicalResult Propagation::seedValue(Value value, const Seed &given) {
                           "sharding '" + toString(given.sharding) + "': a seed cannot be partial");
   auto source = sourceIndex.find(value);
   bool isKept = source != sourceIndex.end() && sources[source->second].kind == SourceState::Kept;
-  if (AxisNames time = axesWithRole(cutAxes(given.sharding), mesh, AxisRole::Time); legal.ok() && isKept && !time.empty())
+  if (AxisNames time = axesWithRole(cutAxes(given.sharding), mesh, AxisRole::Time); legal.ok() && isKept && !isCache(value) && !time.empty())
     legal = Status::error(ErrorKind::Sidecar, "sharding '" + toString(given.sharding) + "': cuts over '" + time[0] +
                                                   "', which is time; what lives across steps cannot");
   if (!legal.ok())

@@ -14,14 +14,14 @@ using namespace plan;
 
 namespace {
 
-/// Rows begin .. begin+count-1 of the batch.
+/// Rows begin .. begin+count-1 of a micro-batch.
 struct Rows {
   int64_t begin = 0, count = 0;
 };
 
 class Reordering {
 public:
-  Reordering(const Plan &step, Plan &plan) : plan(plan), ranks(step.ranksPerStage()) {}
+  Reordering(const Plan &step, Plan &plan) : plan(plan), ranks(step.ranksPerStage()), microBatches(step.microBatches), rowDim(microBatches > 1) {}
 
   Status addStage(const Stage &own) {
     Stage &stage = plan.stages.emplace_back();
@@ -31,8 +31,6 @@ public:
       if (binding.saved.empty())
         continue;
       const Buffer &state = own.buffers[size_t(binding.buffer)];
-      if (state.slots > 1)
-        return Status::error(ErrorKind::Unsupported, "state '" + binding.saved + "' has a slot for each micro-batch, among which rows do not change places");
       HPC_RETURN_IF_ERROR(checkRows(binding));
       binding.buffer = int32_t(stage.buffers.size());
       stage.buffers.push_back(state);
@@ -46,6 +44,8 @@ public:
 private:
   Plan &plan;
   const int64_t ranks; ///< of a stage
+  const int64_t microBatches;
+  const size_t rowDim; ///< of a state's view: [micro-batches, rows of one, ...], without the first where there is one
 
   /// The inputs are made for the first state.
   Status checkRows(const Binding &binding) {
@@ -56,11 +56,16 @@ private:
       plan.inputs.push_back({"rows/" + std::to_string(row), DType::I64, {}, true});
       plan.inputs.back().largest = rows - 1;
     }
-    if (rows == 0 || rows != int64_t(plan.inputs.size()) || (rows > 1 && binding.slice.view[0] != rows)) // a view has no dims of 1
+    const std::vector<int64_t> &view = binding.slice.view; // without dims of 1, but for rows of a micro-batch
+    const bool hasRows = rows <= 1 || (view.size() > rowDim && view[rowDim] * microBatches == rows && (rowDim == 0 || view[0] == microBatches));
+    if (rows == 0 || rows != int64_t(plan.inputs.size()) || !hasRows)
       return Status::error(ErrorKind::Internal, "state '" + binding.saved + "' " + shapeText(shape) + " does not begin with a dim of the " +
                                                     std::to_string(plan.inputs.size()) + " rows that others have");
     return Status::success();
   }
+
+  /// The rows that a rank holds of each micro-batch.
+  Rows rowsOf(const Slice &slice, int64_t rank) const { return {slice.start[rowDim].at(rank, 0, ranks), slice.extent[rowDim].at(rank, 0, ranks)}; }
 
   /// The axes along which ranks hold different rows.
   std::vector<std::string> cutAxes(const Slice &slice) const {
@@ -69,7 +74,7 @@ private:
     for (const Axis &axis : plan.axes) {
       stride /= axis.size;
       for (int64_t rank = 0; rank < ranks; ++rank)
-        if (const int64_t first = rank - rank / stride % axis.size * stride; slice.start[0].at(rank, 0, ranks) != slice.start[0].at(first, 0, ranks)) {
+        if (const int64_t first = rank - rank / stride % axis.size * stride; rowsOf(slice, rank).begin != rowsOf(slice, first).begin) {
           cut.push_back(axis.name);
           break;
         }
@@ -90,7 +95,8 @@ private:
 
   void reorder(Stage &stage, const Binding &binding) {
     const Buffer state = stage.buffers[size_t(binding.buffer)];
-    const int64_t all = int64_t(plan.inputs.size()), held = state.box[0], rowBytes = held == 0 ? 0 : state.bytes / held;
+    const int64_t all = int64_t(plan.inputs.size()), ofOne = all / microBatches, held = state.box[0] / microBatches, // of a micro-batch
+        rowBytes = held == 0 ? 0 : state.bytes / state.box[0];
     std::vector<Instruction> &instructions = stage.programs[0].instructions;
     auto emit = [&](Action action) {
       instructions.push_back({std::move(action), binding.saved});
@@ -104,19 +110,21 @@ private:
     } else {
       std::map<int64_t, Rows> members; // by position in a group
       for (int64_t rank = 0; rank < ranks; ++rank)
-        members[seatOf(plan.axes, rank, axes).position] = {binding.slice.start[0].at(rank, 0, ranks), binding.slice.extent[0].at(rank, 0, ranks)};
+        members[seatOf(plan.axes, rank, axes).position] = rowsOf(binding.slice, rank);
       Collective gather;
       gather.kind = CollectiveKind::AllGather;
       gather.axes = axes;
       gather.dtype = state.dtype;
       gather.count = productOf(state.box);
       gather.src = {binding.buffer, 0};
-      gather.dst = {temporary(stage, state, held * int64_t(members.size()), "gathered " + binding.saved), 0};
+      gather.dst = {temporary(stage, state, state.box[0] * int64_t(members.size()), "gathered " + binding.saved), 0};
       gather.reason = {binding.saved, "", "rows of the batch change places, and other ranks hold some of them", "rows that no axis cuts"};
       emit(gather);
       for (const auto &[position, rows] : members) // without padding
-        if (rows.count > 0)
-          emit(Copy{{gather.dst.buffer, position * state.bytes}, {before, rows.begin * rowBytes}, rows.count * rowBytes});
+        for (int64_t microBatch = 0; rows.count > 0 && microBatch < microBatches; ++microBatch)
+          emit(Copy{{gather.dst.buffer, position * state.bytes + microBatch * held * rowBytes},
+                    {before, (microBatch * ofOne + rows.begin) * rowBytes},
+                    rows.count * rowBytes});
     }
     // 2. Each row from its new place, by the ranks that hold it.
     for (int64_t row = 0; row < all; ++row) {
@@ -128,10 +136,11 @@ private:
       when.values.clear();
       copy.dstOffset.values.clear();
       for (int64_t rank = 0; rank < ranks; ++rank) {
-        const int64_t local = row - binding.slice.start[0].at(rank, 0, ranks);
-        const bool isHeld = local >= 0 && local < binding.slice.extent[0].at(rank, 0, ranks);
+        const Rows rows = rowsOf(binding.slice, rank);
+        const int64_t local = row % ofOne - rows.begin;
+        const bool isHeld = local >= 0 && local < rows.count;
         when.values.push_back(isHeld);
-        copy.dstOffset.values.push_back(isHeld ? local * rowBytes : 0);
+        copy.dstOffset.values.push_back(isHeld ? (row / ofOne * held + local) * rowBytes : 0);
       }
       emit(copy)->when = when;
     }

@@ -16,8 +16,9 @@ namespace hpc::generation_faults {
 using ::testing::HasSubstr;
 
 using Configure = std::function<void(PassManager &)>;
+using Degrees = std::map<std::string, int64_t>;
 
-/// Batch 2, heads over two ranks.
+/// Two rows for each micro-batch.
 struct Compiled {
   MLIRContext context;
   DiagnosticPrinter diagnostics;
@@ -29,14 +30,17 @@ struct Compiled {
     registerDialects(registry);
     return registry;
   }
-  Compiled(const std::string &model, int64_t length, int64_t chunk, const Configure &configure = [](PassManager &) {}) : context(dialects()), diagnostics(&context, false, [](mlir::DiagnosticSeverity, ErrorKind, const std::string &text) { std::fprintf(stderr, "%s\n", text.c_str()); }) {
+  Compiled(const std::string &model, const Degrees &degrees, int64_t length, int64_t chunk, const Configure &configure = [](PassManager &) {}) : context(dialects()), diagnostics(&context, false, [](mlir::DiagnosticSeverity, ErrorKind, const std::string &text) { std::fprintf(stderr, "%s\n", text.c_str()); }) {
     context.loadAllAvailableDialects();
     context.disableMultithreading();
     CompileRequest request;
     request.input = model;
-    request.degrees["tp"] = 2;
-    request.options.maxLength = length;
     request.batch = 2;
+    for (const auto &[axis, size] : degrees) {
+      request.degrees[axis] = size;
+      request.batch *= axis == "mb" ? size : 1;
+    }
+    request.options.maxLength = length;
     request.prefillChunk = chunk;
     request.verify = true;
     decode = std::make_unique<Compilation>(decodeRequest(request), context, diagnostics);
@@ -48,9 +52,12 @@ struct Compiled {
     EXPECT_TRUE(made.ok()) << made.status().text();
     generation = std::move(*made);
   }
-  static Compiled &get() {
-    static Compiled *compiled = new Compiled(std::string(HPC_SOURCE_DIR) + "/models/gpt2-tiny/dynamo-eager-op18.onnx", 12, 4);
-    return *compiled;
+  static Compiled &get(const Degrees &degrees = {{"tp", 2}}) {
+    static std::map<Degrees, std::unique_ptr<Compiled>> compiled;
+    std::unique_ptr<Compiled> &found = compiled[degrees];
+    if (!found)
+      found = std::make_unique<Compiled>(std::string(HPC_SOURCE_DIR) + "/models/gpt2-tiny/dynamo-eager-op18.onnx", degrees, 12, 4);
+    return *found;
   }
 };
 
@@ -90,7 +97,10 @@ static Value constant(func::FuncOp function, int64_t value) {
 }
 
 /// If it fails, a plan that is right is refused.
-TEST(GenerationFaults, NoneIsVerified) { EXPECT_EQ(verifyBroken({}, {}, {}), ""); }
+TEST(GenerationFaults, NoneIsVerified) {
+  EXPECT_EQ(verifyBroken({}, {}, {}), "");
+  EXPECT_EQ(verifyBroken({}, {}, {}, {{"pp", 2}, {"mb", 2}}), "");
+}
 
 /// A key or value one row before its place.
 TEST(GenerationFaults, RowWrittenOneOff) {
@@ -172,7 +182,7 @@ static Compiled &windowed(int64_t moreWindow = 0) {
         });
     }
   };
-  return *new Compiled((folder / "mistral.onnx").string(), 30, 2, [=](PassManager &passes) { passes.addInstrumentation(std::make_unique<OtherWindow>(moreWindow)); });
+  return *new Compiled((folder / "mistral.onnx").string(), {{"tp", 2}}, 30, 2, [=](PassManager &passes) { passes.addInstrumentation(std::make_unique<OtherWindow>(moreWindow)); });
 }
 
 /// If it fails, rings that are right are refused, or states have all positions and the faults below plant nothing.
@@ -196,6 +206,17 @@ TEST(GenerationFaults, OtherModulo) {
   }, {}, windowed());
   EXPECT_THAT(said, HasSubstr("decode at position 2"));
   EXPECT_THAT(said, HasSubstr("the derived step differs from the forward pass of whole sequences"));
+}
+
+/// A kernel of decoding that writes to the rows of the first micro-batch in all of them.
+TEST(GenerationFaults, RowsOfOtherMicroBatch) {
+  const std::string said = verifyBroken({}, {}, [](plan::Plan &plan) {
+    for (plan::Instruction &instruction : plan.stages[0].programs[size_t(plan.entries[1].schedules[0][0].program)].instructions)
+      if (auto *kernel = std::get_if<plan::Kernel>(&instruction.action))
+        for (plan::KernelArg &argument : kernel->args)
+          argument.place.microBatchStride = 0;
+  }, Compiled::get({{"pp", 2}, {"mb", 2}}));
+  EXPECT_THAT(said, HasSubstr("decode at position 6: rank 0 (stage 0), 'forward' of micro-batch 1"));
 }
 
 } // namespace hpc::generation_faults

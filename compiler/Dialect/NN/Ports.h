@@ -4,6 +4,7 @@
 
 #include "compiler/Dialect/NN/Lookups.h"
 #include "compiler/Dialect/NN/NN.h"
+#include "runtime/plan/GenerationPorts.h"
 
 namespace hpc::nn {
 
@@ -22,6 +23,8 @@ struct ArgumentPort {
   /// `nn.largest`, of a step scalar of i64: a run gives 0 to this (plan::Port::largest). A position in a state needs it.
   std::optional<int64_t> largest = {};
   bool isState() const { return !state.empty(); }
+  /// A state with keys or values of each row of the batch: a micro-batch reads and writes those of its own rows alone.
+  bool isCache() const { return StringRef(state).starts_with(plan::cachePrefix); }
   /// Neither a state nor another argument's data once more: what a run is given.
   bool isGiven() const { return state.empty() && wholeOf.empty(); }
 };

@@ -48,11 +48,11 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=2:tensor">} 
 
 // -----
 
-// A state with the rows of the batch: each micro-batch would need one of its own.
+// A state with the rows of the batch that is no cache.
 module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data, tp=1:tensor">} {
-  // expected-error @below {{[unsupported] --micro-batches=2: state 'cache/0' has the rows of the batch, and a stage holds it once, not once a micro-batch; use --micro-batches=1}}
-  func.func @main(%rows: tensor<4x2x8xf32>, %cache: tensor<4x6x8xf32> {nn.state = "cache/0"}, %position: tensor<i64> {nn.step_scalar = "position", nn.largest = 4 : i64})
-      -> (tensor<4x6x8xf32> {nn.writes = "cache/0"}) {
+  // expected-error @below {{[unsupported] --micro-batches=2: state 'rows' has the rows of the batch, and a stage holds it once, not once a micro-batch; use --micro-batches=1}}
+  func.func @main(%rows: tensor<4x2x8xf32>, %cache: tensor<4x6x8xf32> {nn.state = "rows"}, %position: tensor<i64> {nn.step_scalar = "position", nn.largest = 4 : i64})
+      -> (tensor<4x6x8xf32> {nn.writes = "rows"}) {
     %next = nn.update_slice %cache, %rows, %position {dim = 1 : i64} : tensor<4x6x8xf32>, tensor<4x2x8xf32>, tensor<i64> -> tensor<4x6x8xf32>
     return %next : tensor<4x6x8xf32>
   }

@@ -160,3 +160,17 @@ module attributes {dist.mesh = #dist.mesh<"mb=1:time, dp=2:data, tp=1:tensor">} 
     return %next : tensor<4x6x8xf32>
   }
 }
+
+// -----
+
+// Each micro-batch has its own rows of a cache, as it has of an input.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: tensor<4x2x8xf32> {dist.seed = #dist.seed<"[4@(mb, dp), 2?, 8?]">
+// CHECK-SAME: tensor<4x6x8xf32> {dist.seed = #dist.seed<"[4@(mb, dp), 6?, 8?]">, nn.state = "cache/0"}
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data, tp=1:tensor">} {
+  func.func @main(%rows: tensor<4x2x8xf32>, %cache: tensor<4x6x8xf32> {nn.state = "cache/0"}, %position: tensor<i64> {nn.step_scalar = "position", nn.largest = 4 : i64})
+      -> (tensor<4x6x8xf32> {nn.writes = "cache/0"}) {
+    %next = nn.update_slice %cache, %rows, %position {dim = 1 : i64} : tensor<4x6x8xf32>, tensor<4x2x8xf32>, tensor<i64> -> tensor<4x6x8xf32>
+    return %next : tensor<4x6x8xf32>
+  }
+}

@@ -7,6 +7,8 @@
 // RUN: hpc-opt %t/sent.mlir -o %t/sent.plan && hpc-plan %t/sent.plan | FileCheck %t/sent.mlir
 // RUN: hpc-opt %t/kept.mlir -o %t/kept.plan && hpc-plan %t/kept.plan | FileCheck %t/kept.mlir
 // RUN: hpc-opt %t/states.mlir -o %t/states.plan && hpc-plan %t/states.plan | FileCheck %t/states.mlir
+// RUN: hpc-opt %t/rows.mlir -o %t/rows.plan && hpc-plan %t/rows.plan | FileCheck %t/rows.mlir
+// RUN: not hpc-opt %t/rows.mlir --target=cuda -o %t/none.plan 2>&1 | FileCheck %t/rows.mlir --check-prefix=DEVICE
 
 //--- sums.mlir
 // Two rounds of an update all-reduce the same sum over micro-batches. The first all-reduce is not in place, or the second would sum up its result.
@@ -137,5 +139,25 @@ module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=1:data">, hpc.phase = "
       pipe.yield %n : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
     }
     return %o : tensor<2x3xf32, #dist.sharding<"[4@mb, 3]">>
+  }
+}
+
+//--- rows.mlir
+// A state cut over micro-batches is one buffer with the rows of all of them; each reads and writes its own, which data parallelism cuts.
+// CHECK: state a: f32[8, 3] -> [[A:b[0-9]+]],
+// CHECK: program forward
+// CHECK-NEXT: load
+// CHECK-NEXT: gemm [[A1:b[0-9]+]] = [[A]]+24*micro-batch *
+// CHECK-NEXT: copy [[A]]+24*micro-batch = [[A1]], 24 bytes
+// DEVICE: error[unsupported]: --micro-batches=2: the rows that a micro-batch has of state 'a' take 24 bytes, and on a device they begin at multiples of 16; choose --max-length as a multiple of 8, or --micro-batches=1
+module attributes {dist.mesh = #dist.mesh<"mb=2:time, dp=2:data">, hpc.phase = "stage"} {
+  func.func @main(%x: tensor<3x3xf32, #dist.sharding<"[3, 3]">> {nn.name = "x"}, %a: tensor<2x3xf32, #dist.sharding<"[8@(mb, dp), 3]">> {nn.state = "a", nn.initial = 1.0 : f64})
+      -> (tensor<2x3xf32, #dist.sharding<"[8@(mb, dp), 3]">> {nn.writes = "a"}) attributes {pipe.schedule = ["F0 F1"]} {
+    %f = pipe.stage 0 forward (%x, %a) : (tensor<3x3xf32, #dist.sharding<"[3, 3]">>, tensor<2x3xf32, #dist.sharding<"[8@(mb, dp), 3]">>) -> tensor<2x3xf32, #dist.sharding<"[8@(mb, dp), 3]">> {
+    ^bb0(%y: tensor<3x3xf32, #dist.sharding<"[3, 3]">>, %b: tensor<2x3xf32, #dist.sharding<"[8@(mb, dp), 3]">>):
+      %c = nn.matmul %b, %y : tensor<2x3xf32, #dist.sharding<"[8@(mb, dp), 3]">>, tensor<3x3xf32, #dist.sharding<"[3, 3]">> -> tensor<2x3xf32, #dist.sharding<"[8@(mb, dp), 3]">>
+      pipe.yield %c : tensor<2x3xf32, #dist.sharding<"[8@(mb, dp), 3]">>
+    }
+    return %f : tensor<2x3xf32, #dist.sharding<"[8@(mb, dp), 3]">>
   }
 }

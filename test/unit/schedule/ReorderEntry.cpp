@@ -1,5 +1,5 @@
 // States whose rows change places, run by ranks as threads: rows that one rank holds, rows over two ranks in equal and unequal parts,
-// heads over others.
+// heads over others, rows of several micro-batches.
 #include "passes/Place/Place.h"
 #include "passes/Schedule/MergedEntries.h"
 #include "passes/Schedule/ReorderEntry.h"
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 namespace {
 
 struct Cut {
-  int64_t rows, dp, heads, tp;
+  int64_t rows, dp, heads, tp, microBatches = 1;
 };
 
 /// A plan that stores its input [rows, heads, 3] in a state, and another one of half the heads' width.
@@ -24,8 +24,10 @@ plan::Plan writePlan(const Cut &cut) {
   plan::Plan plan;
   plan.axes = {{"dp", cut.dp}, {"tp", cut.tp}};
   plan::Stage &stage = plan.stages.emplace_back();
+  plan.microBatches = cut.microBatches;
   stage.programs = {{plan::ProgramKind::Forward, 0, {}}};
-  stage.schedule = {{0, 0}};
+  for (int32_t microBatch = 0; microBatch < cut.microBatches; ++microBatch)
+    stage.schedule.push_back({0, microBatch});
   auto part = [&](int64_t size, int64_t parts, bool isMajor, plan::Slice &slice) {
     const int64_t box = (size + parts - 1) / parts;
     plan::ByCoord start, extent;
@@ -43,20 +45,36 @@ plan::Plan writePlan(const Cut &cut) {
   };
   for (int64_t width : {3, 5}) {
     const std::string name = "cache/" + std::to_string(stage.buffers.size());
-    plan::Slice slice;
-    part(cut.rows, cut.dp, true, slice);
+    const int64_t rows = cut.rows / cut.microBatches;
+    plan::Slice slice; // of a micro-batch
+    part(rows, cut.dp, true, slice);
     part(cut.heads, cut.tp, false, slice);
     part(width, 1, true, slice);
     plan::Buffer state;
     state.name = name;
     state.box = slice.box;
     state.lifetime = plan::Lifetime::Session;
-    state.bytes = 4 * slice.box[0] * slice.box[1] * slice.box[2];
+    const int64_t bytes = 4 * slice.box[0] * slice.box[1] * slice.box[2]; // of a micro-batch
+    state.box[0] *= cut.microBatches;
+    state.bytes = bytes * cut.microBatches;
     const int32_t number = int32_t(stage.buffers.size());
     stage.buffers.push_back(state);
-    stage.bindings.push_back({number, slice, plan::Number{0}, name, slice.view});
-    plan.inputs.push_back({"x" + std::to_string(number), DType::F32, slice.view});
-    stage.programs[0].instructions.push_back({plan::LoadInput{number, {number, 0}, slice}, "write"});
+    const std::vector<int64_t> shape = {cut.rows, cut.heads, width};
+    plan::Slice whole = slice;
+    if (cut.microBatches > 1) {
+      whole.view.insert(whole.view.begin(), cut.microBatches);
+      whole.start.insert(whole.start.begin(), 0);
+      whole.extent.insert(whole.extent.begin(), cut.microBatches);
+      whole.box.insert(whole.box.begin(), cut.microBatches);
+      slice.view[0] = cut.rows;
+      const std::vector<int64_t> starts = slice.start[0].values;
+      for (int64_t microBatch = 1; microBatch < cut.microBatches; ++microBatch)
+        for (int64_t start : starts)
+          slice.start[0].values.push_back(microBatch * rows + start);
+    }
+    stage.bindings.push_back({number, whole, plan::Number{0}, name, shape});
+    plan.inputs.push_back({"x" + std::to_string(number), DType::F32, shape});
+    stage.programs[0].instructions.push_back({plan::LoadInput{number, {number, 0, cut.microBatches > 1 ? bytes : 0}, slice}, "write"});
   }
   return plan;
 }
@@ -109,16 +127,17 @@ TEST_P(ReorderEntry, MovesRows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuts, ReorderEntry,
-                         testing::Values(Cut{4, 1, 2, 1}, Cut{4, 2, 2, 1}, Cut{5, 2, 4, 2}, Cut{4, 4, 3, 2}, Cut{5, 3, 2, 1}, Cut{2, 3, 2, 1}, Cut{1, 1, 2, 2}));
+                         testing::Values(Cut{4, 1, 2, 1}, Cut{4, 2, 2, 1}, Cut{5, 2, 4, 2}, Cut{4, 4, 3, 2}, Cut{5, 3, 2, 1}, Cut{2, 3, 2, 1}, Cut{1, 1, 2, 2}, Cut{4, 1, 2, 1, 2},
+                                         Cut{3, 1, 2, 1, 3}, Cut{6, 2, 3, 2, 2}, Cut{4, 2, 2, 1, 4}));
 
 /// If it fails, states of other forms are reordered wrongly, in silence.
 TEST(ReorderEntryErrors, NameTheState) {
   plan::Plan other = writePlan({4, 1, 2, 1});
   other.stages[0].bindings[1].shape = {2, 2, 10};
   EXPECT_THAT(reorderPlan(other).status().message(), HasSubstr("state 'cache/1' [2, 2, 10] does not begin with a dim of the 4 rows"));
-  plan::Plan slots = writePlan({4, 1, 2, 1});
-  slots.stages[0].buffers[0].slots = 2;
-  EXPECT_THAT(reorderPlan(slots).status().message(), HasSubstr("state 'cache/0' has a slot for each micro-batch"));
+  plan::Plan whole = writePlan({4, 1, 2, 1});
+  whole.microBatches = 2;
+  EXPECT_THAT(reorderPlan(whole).status().message(), HasSubstr("state 'cache/0' [4, 2, 3] does not begin with a dim of the 4 rows"));
 }
 
 } // namespace
