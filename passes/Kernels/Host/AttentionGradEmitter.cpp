@@ -1,8 +1,8 @@
-// Two sweeps over the blocks of queries. The first finds each query's largest score, the sum of its exponentials and
-// its dout . out; the second computes probabilities P and dS = P (dout v^T - dout . out) and adds up dv = P^T dout, dk
-// = scale dS^T q and dq = scale dS k. With dropout, which draws its mask again in each sweep, dropped weights and their
-// dout v^T are 0. Where the gradients of all keys are too many for the stack, keys come in
-// sections, each with a sweep of its own, and dq is summed in the first sweep.
+// For each block of queries: each query's largest score, the sum of its exponentials and its dout . out; then
+// probabilities P and dS = P (dout v^T - dout . out), which add up to dv = P^T dout, dk = scale dS^T q and dq = scale dS k.
+// With dropout, which draws its mask again for each, dropped weights and their dout v^T are 0. Where the gradients of all
+// keys are too many for the stack, keys come in sections, each with a sweep over the queries. What the first sweep found
+// of a query then waits where its dq will be written, which the last sweep sums.
 #include "passes/Kernels/Host/AttentionGradEmitter.h"
 
 #include "passes/Kernels/Host/AttentionTile.h"
@@ -14,7 +14,7 @@ namespace hpc::kernels {
 namespace {
 constexpr int64_t sectionBytes = 512 << 10;
 
-/// Numbers of a query that the second sweep needs.
+/// Numbers of a query that gradients need.
 enum Statistic { Shift, Share, Mean, numStatistics };
 
 struct GradEmitter {
@@ -32,7 +32,7 @@ struct GradEmitter {
   VectorRows products, ofWeights;     ///< of a block of keys: q k^T, later dS; dout v^T
   VectorRows queryGradient, keyGradients, valueGradients;
   VectorRows ofAllKeys;  ///< of a part of the keys: numbers of a query, transposed
-  VectorRows statistics; ///< row block * numStatistics + which
+  VectorRows statistics; ///< of a block of queries: a row of each
   Value keyMemory, valueMemory;
 
   GradEmitter(ElementEmitter &emitter, const AttentionRegion &region, ValueRange buffers, ValueRange outputs,
@@ -55,7 +55,7 @@ struct GradEmitter {
     valueGradients = vectors.scratchRows(keysOfSection + maxTileRows, gradientRows.columns);
     if (region.isPart())
       ofAllKeys = tile.channelRows(2);
-    statistics = vectors.scratchRows(countQueryBlocks(region) * numStatistics, columns);
+    statistics = vectors.scratchRows(numStatistics, columns);
     keyMemory = tile.scalarsMemory(&AttentionKeys::key, region.depth);
     valueMemory = tile.scalarsMemory(&AttentionKeys::value, region.width);
   }
@@ -69,9 +69,6 @@ struct GradEmitter {
       for (int64_t column = 0; column < rows.columns; ++column)
         vectors.store(zero, rows, row, column);
     });
-  }
-  IndexExpr statistic(const IndexExpr &block, Statistic which) {
-    return indices.add(IndexBuilder::mul(block, numStatistics), which);
   }
   void forEachKeyBlock(const IndexExpr &first, Value end, function_ref<void(const IndexExpr &, Value)> body) {
     vectors.loop(indices.value(first), end, keysOfBlock, std::max<int64_t>(region.keys, 2),
@@ -93,36 +90,36 @@ struct GradEmitter {
     return keys;
   }
 
-  // ---- the first sweep ----
+  // ---- statistics of a block ----
 
   /// Statistics of all keys, where those of the region are a part of them.
-  void loadStatistics(const IndexExpr &block) {
+  void loadStatistics() {
     Value zero = vectors.constant(0), one = vectors.constant(1);
     SmallVector<Value> isNothing;
     tile.loadTransposed(region.elsewhere[0], 2, ofAllKeys);
     for (int64_t column = 0; column < columns(); ++column) {
       Value total = vectors.load(ofAllKeys, 1, column);
       isNothing.push_back(s.compare(region.guarded ? arith::CmpFPredicate::ULE : arith::CmpFPredicate::OEQ, total, zero));
-      vectors.store(tile.shiftOf(vectors.load(ofAllKeys, 0, column)), statistics, statistic(block, Shift), column);
-      vectors.store(s.select(isNothing.back(), zero, s.divReal(one, total)), statistics, statistic(block, Share), column);
+      vectors.store(tile.shiftOf(vectors.load(ofAllKeys, 0, column)), statistics, Shift, column);
+      vectors.store(s.select(isNothing.back(), zero, s.divReal(one, total)), statistics, Share, column);
     }
     tile.loadTransposed(region.elsewhere[1], 1, ofAllKeys);
     for (int64_t column = 0; column < columns(); ++column)
-      vectors.store(s.select(isNothing[size_t(column)], zero, vectors.load(ofAllKeys, 0, column)), statistics, statistic(block, Mean), column);
+      vectors.store(s.select(isNothing[size_t(column)], zero, vectors.load(ofAllKeys, 0, column)), statistics, Mean, column);
   }
 
-  void findStatistics(const IndexExpr &block) {
+  void findStatistics() {
     Value zero = vectors.constant(0), lowest = vectors.constant(-std::numeric_limits<double>::infinity());
     for (int64_t column = 0; column < columns(); ++column) {
-      vectors.store(lowest, statistics, statistic(block, Shift), column);
-      vectors.store(zero, statistics, statistic(block, Share), column);
-      vectors.store(zero, statistics, statistic(block, Mean), column);
+      vectors.store(lowest, statistics, Shift, column);
+      vectors.store(zero, statistics, Share, column);
+      vectors.store(zero, statistics, Mean, column);
     }
     forEachKeyBlock(0, tile.keyEnd(), [&](const IndexExpr &first, Value count) {
       multiply(first, count);
       SmallVector<Value> before, shifts, sums;
       for (int64_t column = 0; column < columns(); ++column)
-        before.push_back(vectors.load(statistics, statistic(block, Shift), column));
+        before.push_back(vectors.load(statistics, Shift, column));
       SmallVector<Value> tops = tile.overScores(
           products, first, count, before, [&](const IndexExpr &key, ArrayRef<Value> scores, ValueRange states) {
             SmallVector<Value> next;
@@ -135,9 +132,9 @@ struct GradEmitter {
       for (int64_t column = 0; column < columns(); ++column) {
         shifts.push_back(tile.shiftOf(tops[size_t(column)]));
         Value factor = tile.exponential(before[size_t(column)], shifts.back());
-        vectors.store(tops[size_t(column)], statistics, statistic(block, Shift), column);
+        vectors.store(tops[size_t(column)], statistics, Shift, column);
         for (Statistic which : {Share, Mean})
-          sums.push_back(s.mul(vectors.load(statistics, statistic(block, which), column), factor));
+          sums.push_back(s.mul(vectors.load(statistics, which, column), factor));
       }
       sums =
           vectors.loop(indices.constant(0), count, 1, keysOfBlock, sums, [&](const IndexExpr &key, ValueRange states) {
@@ -153,35 +150,67 @@ struct GradEmitter {
             return next;
           });
       for (int64_t column = 0; column < columns(); ++column) {
-        vectors.store(sums[size_t(2 * column)], statistics, statistic(block, Share), column);
-        vectors.store(sums[size_t(2 * column + 1)], statistics, statistic(block, Mean), column);
+        vectors.store(sums[size_t(2 * column)], statistics, Share, column);
+        vectors.store(sums[size_t(2 * column + 1)], statistics, Mean, column);
       }
     });
     for (int64_t column = 0; column < columns(); ++column) {
-      Value total = vectors.load(statistics, statistic(block, Share), column);
+      Value total = vectors.load(statistics, Share, column);
       Value share = s.divReal(vectors.constant(1), total);
-      Value mean = s.mul(vectors.load(statistics, statistic(block, Mean), column), share);
+      Value mean = s.mul(vectors.load(statistics, Mean, column), share);
       if (region.guarded || region.mayBeBlind()) { // a query that sees nothing; guarded, or NaN
         Value isNothing = s.compare(region.guarded ? arith::CmpFPredicate::ULE : arith::CmpFPredicate::OEQ, total, zero);
         share = s.select(isNothing, zero, share);
         mean = s.select(isNothing, zero, mean);
       }
-      Value shift = tile.shiftOf(vectors.load(statistics, statistic(block, Shift), column));
-      vectors.store(shift, statistics, statistic(block, Shift), column);
-      vectors.store(share, statistics, statistic(block, Share), column);
-      vectors.store(mean, statistics, statistic(block, Mean), column);
+      Value shift = tile.shiftOf(vectors.load(statistics, Shift, column));
+      vectors.store(shift, statistics, Shift, column);
+      vectors.store(share, statistics, Share, column);
+      vectors.store(mean, statistics, Mean, column);
     }
+  }
+
+  /// Elements of dq that have the bits of one; 0 where an element has more.
+  int64_t piecesOfStatistic() const {
+    return vectors.element().getIntOrFloatBitWidth() / region.results[0].elementType.getIntOrFloatBitWidth();
+  }
+  /// Whether they wait in the memory of dq. Where its channels are too few they are found again for each section.
+  bool keepsStatistics() const {
+    const int64_t pieces = piecesOfStatistic();
+    return !isOneSection() && !region.isPart() && pieces > 0 && region.depth >= numStatistics * pieces;
+  }
+  void copyStatistics(bool toGradient) {
+    const AttentionTensor &dq = region.results[0];
+    const int64_t pieces = piecesOfStatistic();
+    Type piece = s.builder.getIntegerType(dq.elementType.getIntOrFloatBitWidth());
+    vectors.loop(indices.constant(0), tile.queryCount(), 1, tile.width(), [&](const IndexExpr &lane) {
+      IndexExpr ofQuery = tile.positionOf(dq, lane);
+      for (int64_t i = 0; i < numStatistics * pieces; ++i) {
+        IndexExpr here = indices.add(IndexBuilder::mul(lane, pieces), i / pieces * statistics.stride * pieces + i % pieces);
+        IndexExpr there = indices.add(ofQuery, i * dq.strides[3]);
+        if (toGradient)
+          vectors.storeScalar(vectors.loadScalar(piece, statistics.pointer, here), outputs[dq.buffer], there);
+        else
+          vectors.storeScalar(vectors.loadScalar(piece, outputs[dq.buffer], there), statistics.pointer, here);
+      }
+    });
+  }
+  /// For a sweep that needs them.
+  void takeStatistics() {
+    if (region.isPart())
+      return loadStatistics();
+    keepsStatistics() ? copyStatistics(false) : findStatistics();
   }
 
   // ---- probabilities, and the gradient of scores ----
 
   /// Replaces the products by scale dS, and dout v^T in `ofWeights` by P after dropout.
-  void findScoreGradients(const IndexExpr &block, const IndexExpr &first, Value count) {
+  void findScoreGradients(const IndexExpr &first, Value count) {
     SmallVector<Value> shifts, shares, means;
     for (int64_t column = 0; column < columns(); ++column) {
-      shifts.push_back(vectors.load(statistics, statistic(block, Shift), column));
-      shares.push_back(vectors.load(statistics, statistic(block, Share), column));
-      means.push_back(vectors.load(statistics, statistic(block, Mean), column));
+      shifts.push_back(vectors.load(statistics, Shift, column));
+      shares.push_back(vectors.load(statistics, Share, column));
+      means.push_back(vectors.load(statistics, Mean, column));
     }
     Value zero = vectors.constant(0);
     Value scale = s.constant(vectors.type(), FloatAttr::get(vectors.element(), region.scale).getValueAsDouble());
@@ -211,17 +240,17 @@ struct GradEmitter {
   }
 
   /// Sums dq of a block, for several sections of keys.
-  void sumQueryGradient(const IndexExpr &block) {
+  void sumQueryGradient() {
     fill(queryGradient, indices.constant(0), indices.constant(region.depth));
     forEachKeyBlock(0, tile.keyEnd(), [&](const IndexExpr &first, Value count) {
       ScalarMatrix keys = multiply(first, count);
-      findScoreGradients(block, first, count);
+      findScoreGradients(first, count);
       addToQueryGradient(keys, count);
     });
     storeQueryGradient();
   }
 
-  // ---- the second sweep ----
+  // ---- gradients of keys and values ----
 
   /// sums[key] += the sum over the block's queries of numbers[key, query] * rows[query].
   void addOverQueries(const VectorRows &sums, const VectorRows &numbers, const VectorRows &rows, Value count) {
@@ -241,13 +270,14 @@ struct GradEmitter {
     Value firstBlock = isOneSection() ? none : tile.firstBlockThatSees(section);
     vectors.loop(firstBlock, indices.constant(blocks), 1, blocks, [&](const IndexExpr &block) {
       enterBlock(block);
+      takeStatistics();
       VectorRows queries = tile.rowsOf(region.query, region.depth, queryRows);
       VectorRows gradients = tile.rowsOf(*region.gradient, region.width, gradientRows);
       if (isOneSection())
         fill(queryGradient, none, indices.constant(region.depth));
       forEachKeyBlock(section, s.make<arith::MinSIOp>(tile.keyEnd(), last), [&](const IndexExpr &first, Value count) {
         ScalarMatrix keys = multiply(first, count);
-        findScoreGradients(block, first, count);
+        findScoreGradients(first, count);
         if (isOneSection())
           addToQueryGradient(keys, count);
         // Rows that fill up the last tile add nothing.
@@ -270,18 +300,28 @@ struct GradEmitter {
     tile.storeKeys(valueGradients, region.width, section, held, region.results[2], outputs[region.results[2].buffer]);
   }
 
+  void forEachBlock(function_ref<void()> body) {
+    vectors.loop(countQueryBlocks(region), [&](const IndexExpr &block) {
+      enterBlock(block);
+      body();
+    });
+  }
   void emit(const IndexExpr &item) {
     auto [batch, group] = indices.split(item, region.groups);
     tile.enterGroup(batch, group);
-    vectors.loop(countQueryBlocks(region), [&](const IndexExpr &block) {
-      enterBlock(block);
-      region.isPart() ? loadStatistics(block) : findStatistics(block);
-      if (!isOneSection())
-        sumQueryGradient(block);
-    });
+    if (keepsStatistics())
+      forEachBlock([&] {
+        findStatistics();
+        copyStatistics(true);
+      });
     int64_t keys = std::max<int64_t>(region.keys, 1); // without keys there still is dq
     vectors.loop(indices.constant(0), indices.constant(keys), keysOfSection, keys,
                  [&](const IndexExpr &section) { sweepSection(section); });
+    if (!isOneSection())
+      forEachBlock([&] {
+        takeStatistics();
+        sumQueryGradient();
+      });
   }
 };
 } // namespace

@@ -66,6 +66,8 @@ public:
 
   // ---- queries ----
 
+  /// Where the lane's query has its first channel.
+  IndexExpr positionOf(const AttentionTensor &tensor, const IndexExpr &lane);
   /// Memory for a row of queries for each channel, with the rows that complete the last square of a transpose.
   VectorRows channelRows(int64_t channels) {
     return lanes.scratchRows(int64_t(llvm::alignTo(channels, lanes.lanes())), numColumns);
@@ -145,7 +147,6 @@ private:
                     const IndexExpr &to);
   bool isReadInPlace(const AttentionTensor &tensor, int64_t channels) const;
   void findFirstWeights();
-  IndexExpr positionOf(const AttentionTensor &tensor, const IndexExpr &lane);
   IndexExpr positionOfKey(const AttentionTensor &tensor, const IndexExpr &key);
   /// Causal, with keys that some query does not see, as far as is known here.
   bool isMasked() const { return region.moves() || offset < region.keys - 1; }

@@ -16,15 +16,8 @@ bool isPartOfKeys(Operation *attention) {
 }
 
 bool fitsAttentionKernel(Operation *attention) {
-  // 32 queries and 96 keys at a time, in f64: a gradient holds the most of them.
-  constexpr int64_t maxChannels = 512, maxSharedQueries = 1 << 15;
-  ArrayRef<int64_t> query = nn::shapeOf(attention->getOperand(0)), key = nn::shapeOf(attention->getOperand(1)),
-                    value = nn::shapeOf(attention->getOperand(2));
-  if (std::max(query[3], value[3]) > maxChannels)
-    return false;
-  // A gradient keeps three numbers of each query that shares a group of keys.
-  int64_t repeat = key[1] == 0 ? 1 : query[1] / key[1];
-  return isa<nn::AttentionOp>(attention) || query[2] == 0 || repeat <= maxSharedQueries / query[2];
+  constexpr int64_t maxChannels = 512; // of 32 queries and 96 keys at a time, in f64: a gradient holds the most of them
+  return std::max(nn::shapeOf(attention->getOperand(0))[3], nn::shapeOf(attention->getOperand(2))[3]) <= maxChannels;
 }
 
 bool hasFewQueries(Operation *attention) {

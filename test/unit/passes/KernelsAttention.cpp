@@ -64,10 +64,19 @@ TEST_F(AttentionKernels, Sizes) {
         check({.batch = 2, .queries = queries, .keys = keys, .depth = 5, .width = 3, .isGradient = isGradient});
 }
 
-// More keys than the stack holds gradients of: they come in sections, and dq is summed before.
+// More keys than the stack holds gradients of: they come in sections, and dq is summed after. What is known of a query waits where its dq will be, in as many
+// elements as it has bits, or is found again where dq has too few.
 TEST_F(AttentionKernels, SectionsOfKeys) {
   for (std::optional<int64_t> offset : {std::optional<int64_t>(), {0}, {120}})
     check({.queries = 70, .keys = 150, .depth = 500, .width = 512, .causalOffset = offset, .isGradient = true});
+  for (const char *element : {"f16", "bf16", "f64"})
+    for (int64_t depth : {5, 500})
+      check({.repeat = 2, .queries = 40, .keys = 250, .depth = depth, .width = 512, .causalOffset = 120, .element = element, .resultElement = element, .isGradient = true});
+}
+
+// As many queries of a group of keys as there are: none of them has a place on the stack.
+TEST_F(AttentionKernels, ManyQueries) {
+  check({.groups = 1, .repeat = 16, .queries = 2100, .keys = 7, .depth = 4, .width = 4, .isGradient = true});
 }
 
 // Heads side by side in one buffer, read and written through views, and a bias that the region makes of positions and
