@@ -2,7 +2,6 @@
 #include "runtime/plan/ScheduleSlots.h"
 
 #include <algorithm>
-#include <map>
 
 namespace hpc::plan {
 
@@ -19,22 +18,22 @@ bool runs(const ScheduleAction &action, const StageProgram &program) {
 
 /// In the order in which they begin. What never ends is the checker's to find.
 std::vector<Stay> staysOf(const StageSchedule &schedule, const SlotSpan &span) {
-  std::map<int32_t, Stay> stays;
+  std::vector<Stay> stays(schedule.size()); // each micro-batch has an action, so there are no more of them
   for (size_t i = 0; i < schedule.size(); ++i) {
-    Stay &stay = stays[schedule[i].microBatch];
-    stay.microBatch = schedule[i].microBatch;
+    const int32_t microBatch = schedule[i].microBatch;
+    if (microBatch < 0 || size_t(microBatch) >= stays.size())
+      continue;
+    Stay &stay = stays[size_t(microBatch)];
+    stay.microBatch = microBatch;
     if (runs(schedule[i], span.first))
       stay.begin = int64_t(i);
     for (const StageProgram &last : span.last)
       if (runs(schedule[i], last))
         stay.end = int64_t(i);
   }
-  std::vector<Stay> result;
-  for (auto &[microBatch, stay] : stays)
-    if (stay.begin >= 0 && stay.end >= stay.begin)
-      result.push_back(stay);
-  std::sort(result.begin(), result.end(), [](const Stay &a, const Stay &b) { return a.begin < b.begin; });
-  return result;
+  stays.erase(std::remove_if(stays.begin(), stays.end(), [](const Stay &stay) { return stay.begin < 0 || stay.end < stay.begin; }), stays.end());
+  std::sort(stays.begin(), stays.end(), [](const Stay &a, const Stay &b) { return a.begin < b.begin; });
+  return stays;
 }
 
 /// Two stays that meet in a slot, the one that was there first as .first.
@@ -63,13 +62,13 @@ int64_t slotsNeeded(const StageSchedule &schedule, const SlotSpan &span) {
 }
 
 Status checkSlots(const StageSchedule &schedule, const SlotSpan &span, int64_t slots) {
-  std::string needed = std::to_string(slotsNeeded(schedule, span));
+  std::pair<Stay, Stay> meeting;
+  if (slots >= 1 && !findMeeting(staysOf(schedule, span), slots, meeting))
+    return Status::success();
+  const std::string needed = std::to_string(slotsNeeded(schedule, span));
   if (slots < 1)
     return Status::error(ErrorKind::Plan,
                          "a buffer has " + std::to_string(slots) + " slots; " + needed + " are needed");
-  std::pair<Stay, Stay> meeting;
-  if (!findMeeting(staysOf(schedule, span), slots, meeting))
-    return Status::success();
   const auto &[held, taken] = meeting;
   return Status::error(ErrorKind::Plan, actionText({span.first.kind, taken.microBatch, span.first.chunk}) + ": slot " +
                                             std::to_string(taken.microBatch % slots) + " of " + std::to_string(slots) +
