@@ -67,8 +67,7 @@ static Expected<Trial> tryRecomputed(ModuleOp module, const Options &options) {
   trial.seconds = step->seconds;
   trial.costs = cost::stageCosts(lowered->plan, machine);
   trial.bubble = step->bubble;
-  for (const cost::RankSeconds &rank : step->ranks)
-    trial.exposed += step->seconds > 0 ? rank.exposed / step->seconds / double(step->ranks.size()) : 0;
+  trial.exposed = step->exposed();
   return trial;
 }
 

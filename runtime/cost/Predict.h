@@ -6,6 +6,7 @@
 #include "runtime/cost/Machine.h"
 #include "runtime/plan/Plan.h"
 #include "runtime/plan/InstructionRun.h"
+#include "runtime/plan/PlanExplain.h"
 
 #include <functional>
 #include <string>
@@ -50,7 +51,15 @@ struct Prediction {
   /// computed again.
   double mfu = 0;
   int64_t simulatedRanks = 0; ///< the others do the same as one of these
+
+  /// Share of ranks * seconds that ranks stand at transfers.
+  double exposed() const;
 };
+
+/// "computation", "communication" or "pipeline": the largest share of a step of which ranks stand at transfers and are idle for such shares.
+std::string bindingOf(double exposed, double bubble);
+/// The figures of --explain.
+plan::PredictedStep figuresOf(const plan::Plan &plan, const Machine &machine, const Prediction &prediction);
 
 enum class RunKind : uint8_t {
   Computes,

@@ -4,6 +4,7 @@
 
 #include "runtime/plan/PlanFacts.h"
 
+#include <optional>
 #include <string>
 
 namespace hpc::plan {
@@ -11,8 +12,17 @@ namespace hpc::plan {
 /// Three tables: communication (a row, and under it the reason and what would avoid it), memory of a rank, schedule.
 std::string explainPlan(const Plan &plan, const PlanFacts &facts);
 
-/// The same for programs, with one entry per instruction. The keys are a part of those of printPlanJson;
-/// runtime/plan/README.md describes them.
-std::string explainPlanJson(const Plan &plan, const PlanFacts &facts);
+/// What a step takes on a machine, as runtime/cost predicts it.
+struct PredictedStep {
+  std::string machine;
+  double seconds = 0;
+  double mfu = 0, exposed = 0, bubble = 0; ///< shares of all ranks' time
+  int64_t memory = 0;                      ///< bytes of the fullest rank
+  std::string binds;                       ///< "memory" where a rank has less of it, else what takes most of the time
+};
+
+/// The same for programs, with one entry per instruction, and `step` as "prediction". The other keys are a part of those of
+/// printPlanJson; runtime/plan/README.md describes them.
+std::string explainPlanJson(const Plan &plan, const PlanFacts &facts, const std::optional<PredictedStep> &step = std::nullopt);
 
 } // namespace hpc::plan

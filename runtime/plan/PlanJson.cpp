@@ -229,10 +229,12 @@ Json printed(const Plan &plan, const PlanFacts &facts) {
 
 } // namespace
 
-std::string explainPlanJson(const Plan &plan, const PlanFacts &facts) {
+std::string explainPlanJson(const Plan &plan, const PlanFacts &facts, const std::optional<PredictedStep> &step) {
   Json json;
   json["model"] = plan.model;
   addEntries(plan, facts, explained, json);
+  if (step)
+    json["prediction"] = {{"machine", step->machine}, {"seconds", step->seconds}, {"mfu", step->mfu}, {"exposed", step->exposed}, {"bubble", step->bubble}, {"memory", step->memory}, {"binds", step->binds}};
   return jsonText(json);
 }
 

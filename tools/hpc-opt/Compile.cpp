@@ -15,12 +15,11 @@
 #include "passes/Search/SearchReport.h"
 #include "runtime/base/CountText.h"
 #include "runtime/base/File.h"
-#include "runtime/base/FormattedText.h"
-#include "runtime/cost/Predict.h"
 #include "runtime/plan/Entries.h"
 #include "runtime/plan/PlanExplain.h"
 #include "runtime/plan/PlanFile.h"
 #include "tools/OutputFiles.h"
+#include "tools/compiling/PredictedStep.h"
 #include "tools/hpc-opt/CommandLine.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -32,21 +31,6 @@
 #include <set>
 
 namespace hpc {
-
-/// The line of --explain about a step on the machine of the options; "" where they name none.
-static Expected<std::string> predictedStep(const plan::Plan &plan, const Options &options) {
-  if (options.machine.empty())
-    return std::string();
-  const cost::Machine machine = machineOf(options);
-  const plan::Plan run = plan::planOf(plan, 0);
-  Expected<cost::Prediction> step = cost::predict(run, machine);
-  if (!step.ok())
-    return step.status();
-  const plan::StepItems items = plan::itemsOf(run);
-  const std::string speed = formattedText(" %.4g s, %.6g ", step->seconds, step->seconds > 0 ? double(items.count) / step->seconds : 0);
-  return "\nstep on " + machine.name + ":" + speed + items.name +
-         formattedText("/s, MFU %.1f%%, bubble %.1f%%; hpc-run --backend=null --machine has its parts\n", 100 * step->mfu, 100 * step->bubble);
-}
 
 namespace {
 struct Command {
@@ -184,10 +168,10 @@ struct Command {
     const plan::PlanFacts &facts = generation ? generation->facts : compilation.facts;
     if (line.explain) {
       plan::Plan explained = withSidecarPlaces(plan, sidecarPlaces(module()));
-      Expected<std::string> step = predictedStep(plan, compilation.request.options);
+      Expected<std::optional<plan::PredictedStep>> step = predictedStep(plan, compilation.request.options);
       HPC_RETURN_IF_ERROR(step.status());
-      llvm::outs() << (line.explainAsJson ? plan::explainPlanJson(explained, facts)
-                                          : plan::explainPlan(explained, facts) + (generation ? cachesText(plan) : "") + compilation.comparison + *step);
+      llvm::outs() << (line.explainAsJson ? plan::explainPlanJson(explained, facts, *step)
+                                          : plan::explainPlan(explained, facts) + (generation ? cachesText(plan) : "") + compilation.comparison + (*step ? stepText(plan, **step) : ""));
     }
     if (line.verify) {
       Expected<std::string> report = generation ? verify(*generation, compilation) : compilation.verify();

@@ -90,6 +90,10 @@ std::string predictionJson(const plan::Plan &plan, const cost::Machine &machine,
     json["items_per_s"] = double(items.count) / prediction.seconds;
   json["mfu"] = prediction.mfu;
   json["bubble"] = prediction.bubble;
+  const plan::PredictedStep figures = cost::figuresOf(plan, machine, prediction);
+  json["exposed"] = figures.exposed;
+  json["memory"] = figures.memory;
+  json["binds"] = figures.binds;
   json["flops"] = prediction.flops;
   json["repeated_flops"] = prediction.repeatedFlops;
   json["bytes_sent"] = prediction.bytesSent;

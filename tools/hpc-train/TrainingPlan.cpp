@@ -10,6 +10,7 @@
 #include "runtime/plan/PlanExplain.h"
 #include "runtime/plan/PlanStructure.h"
 #include "tools/ExitCode.h"
+#include "tools/compiling/PredictedStep.h"
 #include "tools/compiling/RequestFlags.h"
 #include "tools/compiling/SearchFlags.h"
 
@@ -203,8 +204,12 @@ Expected<plan::Plan> makeTrainingPlan(const Arguments &arguments, const std::str
   for (auto step : {&Compilation::load, &Compilation::runPhases, &Compilation::makePlan})
     HPC_RETURN_IF_ERROR((compilation.*step)());
   plan::Plan plan = std::move(compilation.lowered->plan);
-  if (arguments.has("explain"))
-    llvm::outs() << (arguments.text("explain") == "json" ? plan::explainPlanJson(plan, compilation.facts) : plan::explainPlan(plan, compilation.facts) + compilation.comparison);
+  if (arguments.has("explain")) {
+    Expected<std::optional<plan::PredictedStep>> step = predictedStep(plan, compilation.request.options);
+    HPC_RETURN_IF_ERROR(step.status());
+    llvm::outs() << (arguments.text("explain") == "json" ? plan::explainPlanJson(plan, compilation.facts, *step)
+                                                         : plan::explainPlan(plan, compilation.facts) + compilation.comparison + (*step ? stepText(plan, **step) : ""));
+  }
   if (compilation.request.verify) {
     compilation.lowered->plan = plan;
     Expected<std::string> report = compilation.verify();
