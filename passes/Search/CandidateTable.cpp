@@ -4,8 +4,11 @@
 #include "compiler/Sidecar/ModuleSidecar.h"
 #include "compiler/Sidecar/TensorRules.h"
 #include "passes/Search/LayoutChoice.h"
+#include "passes/Search/StageSplit.h"
 
 #include "mlir/IR/Threading.h"
+
+#include <numeric>
 
 namespace hpc::search {
 
@@ -182,6 +185,31 @@ void CandidateTable::addChosenLayout(const Row &from) {
   row.keepsAll = rows.size();
   rows.push_back(std::move(row));
   compile({&rows.back()});
+}
+
+// ---- layers over stages -------------------------------------------------------------------------
+
+Row *CandidateTable::addChosenSplit(const Row &from) {
+  const Candidate &candidate = from.candidate;
+  const Profiled *own = candidate.pp > 1 && candidate.chunks == 1 && candidate.sidecar.empty() ? profileOf(candidate, candidate.recompute) : nullptr;
+  if (!own || int64_t(profiler.unitCosts().size()) != std::accumulate(own->profile.blocks.begin(), own->profile.blocks.end(), int64_t(0)))
+    return nullptr;
+  Expected<StageProblem> problem = stageProblemOf(own->profile, candidate.options(space.options));
+  if (!problem.ok())
+    return nullptr;
+  Expected<StageProblem::Solution> solution = splitStages(*problem);
+  if (!solution.ok())
+    return nullptr;
+  Row row;
+  row.candidate = candidate;
+  row.candidate.split = splitText(*solution);
+  row.number = size_t(candidates++);
+  row.bound = {from.bound.seconds, leastMemory(candidate, work)};
+  row.estimate = estimateOf(row.candidate, own->profile);
+  row.profiled = true;
+  row.keepsAll = rows.size();
+  rows.push_back(std::move(row));
+  return &rows.back();
 }
 
 // ---- compilations -------------------------------------------------------------------------------

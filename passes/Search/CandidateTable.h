@@ -79,6 +79,10 @@ public:
     }
   }
 
+  /// Adds `row`'s candidate with its layers over the stages as StageProblem shares them best within the memory, estimated; null where there is no such split, or
+  /// the profile's blocks are not those between which stages are cut.
+  Row *addChosenSplit(const Row &row);
+
 private:
   const Profiled *profileOf(const Candidate &candidate, StringRef recompute) const;
   void open(size_t family);

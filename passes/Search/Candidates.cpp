@@ -12,6 +12,8 @@ Options Candidate::options(const Options &from) const {
   options.cpMode = cpMode;
   options.ppChunks = chunks;
   options.ppSchedule = schedule;
+  if (!split.empty())
+    options.ppSplit = split;
   options.zero = zero;
   options.recompute = recompute;
   options.budgets.clear();
@@ -34,6 +36,8 @@ std::string Candidate::flags() const {
   for (auto [flag, value, least] : {std::tuple("cp-mode", &cpMode, &defaults.cpMode), {"pp-schedule", &schedule, &defaults.schedule}, {"recompute", &recompute, &defaults.recompute}})
     if (*value != *least)
       add(flag + ("=" + *value));
+  if (!split.empty())
+    add("pp-split=" + split);
   if (!sidecar.empty())
     add("spec=FILE");
   return text.empty() ? "--dp=1" : text;

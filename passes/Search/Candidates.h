@@ -15,6 +15,7 @@ struct Candidate {
   std::string schedule;          ///< "" = what fits the programs
   std::string recompute = "none";
   std::string cpMode = "gather";
+  std::string split;             ///< layers of each part as --pp-split has them: "3,3,2"; "" = balanced
   std::string sidecar;           ///< text of one that cuts the weights (LayoutChoice.h); "" = the layout itself does
 
   int64_t ranks() const { return dp * cp * tp * pp; }

@@ -18,17 +18,39 @@ bool standsFor(const Candidate &profiled, const Candidate &other) {
 
 // ---- stages -------------------------------------------------------------------------------------
 
-/// The parts of a model in their order, the largest of which takes as little as possible; the first parts take as few blocks as that allows.
-static std::vector<BlockShare> evenParts(const BlockProfile &profile, size_t parts) {
+static std::vector<const BlockShare *> blocksOf(const BlockProfile &profile) {
   std::vector<const BlockShare *> blocks;
   for (auto [count, block] : llvm::zip_equal(profile.blocks, profile.block))
     blocks.insert(blocks.end(), size_t(count), &block);
+  return blocks;
+}
+
+/// What parts have beside blocks.
+static std::vector<BlockShare> emptyParts(const BlockProfile &profile, size_t parts) {
+  std::vector<BlockShare> filled(parts);
+  filled.front().add(profile.before);
+  filled.back().add(profile.after);
+  for (size_t part = 1; part + 1 < parts; ++part)
+    filled[part].add(profile.between);
+  return filled;
+}
+
+/// The parts of a candidate with a split of its own.
+static std::vector<BlockShare> givenParts(const BlockProfile &profile, size_t parts, StringRef split) {
+  const std::vector<const BlockShare *> blocks = blocksOf(profile);
+  std::vector<BlockShare> filled = emptyParts(profile, parts);
+  size_t next = 0;
+  for (auto [text, part] : llvm::zip_equal(llvm::to_vector(llvm::split(split, ',')), filled))
+    for (int64_t count = std::stoll(text.str()); count > 0; --count)
+      part.add(*blocks[next++]);
+  return filled;
+}
+
+/// The parts of a model in their order, the largest of which takes as little as possible; the first parts take as few blocks as that allows.
+static std::vector<BlockShare> evenParts(const BlockProfile &profile, size_t parts) {
+  const std::vector<const BlockShare *> blocks = blocksOf(profile);
   auto fill = [&](double limit) {
-    std::vector<BlockShare> filled(parts);
-    filled.front().add(profile.before);
-    filled.back().add(profile.after);
-    for (size_t part = 1; part + 1 < parts; ++part)
-      filled[part].add(profile.between);
+    std::vector<BlockShare> filled = emptyParts(profile, parts);
     size_t left = blocks.size();
     for (size_t part = parts; part-- > 0;)
       while (left > 0 && (part == 0 || (filled[part].seconds.computing() + blocks[left - 1]->seconds.computing() <= limit && left > part)))
@@ -67,7 +89,8 @@ Estimate estimateOf(const Candidate &candidate, const BlockProfile &profile) {
     const BlockShare whole = profile.whole();
     return {microBatches * whole.seconds.computing() + whole.seconds.update, whole.weight + whole.state + whole.step + whole.kept + whole.temp};
   }
-  const std::vector<BlockShare> parts = evenParts(profile, stages * size_t(candidate.chunks));
+  const size_t count = stages * size_t(candidate.chunks);
+  const std::vector<BlockShare> parts = candidate.split.empty() ? evenParts(profile, count) : givenParts(profile, count, candidate.split);
   std::vector<BlockShare> byStage(stages);
   for (auto [number, part] : llvm::enumerate(parts))
     byStage[number % stages].add(part);

@@ -8,6 +8,7 @@
 #include "passes/Search/LayoutChoice.h"
 #include "passes/Search/NothingFits.h"
 #include "passes/Stage/Trunk.h"
+#include "runtime/cost/Predict.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -17,8 +18,7 @@ namespace hpc::search {
 std::string Ranked::binds() const {
   if (isEstimate)
     return bubble > 0.5 ? "pipeline" : "-";
-  const double computing = 1 - exposed - bubble;
-  return computing >= exposed && computing >= bubble ? "computation" : exposed >= bubble ? "communication" : "pipeline";
+  return cost::bindingOf(exposed, bubble);
 }
 
 void Answer::applyTo(CompileRequest &request) const {
@@ -28,7 +28,7 @@ void Answer::applyTo(CompileRequest &request) const {
   request.degrees = {{"dp", candidate.dp}, {"cp", candidate.cp}, {"tp", candidate.tp}, {"pp", candidate.pp}, {"mb", candidate.microBatches}};
   request.givesLayout = true;
   request.specText = candidate.sidecar;
-  for (const char *flag : {"pp-chunks", "pp-schedule", "zero", "recompute", "cp-mode"}) // they are decided now
+  for (const char *flag : {"pp-chunks", "pp-schedule", "zero", "recompute", "cp-mode", "pp-split"}) // they are decided now
     request.given.insert(flag);
 }
 
@@ -46,15 +46,19 @@ private:
   Status checkDegrees() const;
   Expected<OwningOpRef<ModuleOp>> runTo(StringRef phase, ModuleOp imported, int64_t microBatches) const;
   void describe(func::FuncOp function);
-  /// An estimate may err by a little.
-  bool mayFit(const Row &row) const {
+  /// The best that is known says so; an estimate may err by a little.
+  bool seemsToFit(const Row &row) const {
     const int64_t limit = space.options.memory;
     return limit == 0 || row.memory() <= limit + (row.trial ? 0 : limit / 32);
   }
+  /// Nothing says that it does not. Of a small program estimates err by more, so only a bound or a plan excludes.
+  bool mayFit(const Row &row) const;
   bool isDominated(const Row &row) const;
   void profileBest();
   void compileBest();
   void chooseLayouts();
+  void chooseSplits();
+  double fastest() const;
   void explainWeights(Answer &answer);
   void relaxMemory(Answer &answer);
   Answer answer();
@@ -85,7 +89,7 @@ Status Search::takeDecisions(const std::optional<SpecFile> &spec) {
       }
   const PlanChoices &choices = spec->sidecar.plan;
   for (auto [flag, isThere] : {std::pair("tp-layout", !spec->sidecar.layout.empty()), {"pp-chunks", choices.chunks.has_value()}, {"zero", choices.zero.has_value()},
-                               {"pp-schedule", !choices.schedule.empty()}, {"recompute", !choices.recompute.empty()}, {"cp-mode", !choices.cpMode.empty()}})
+                               {"pp-schedule", !choices.schedule.empty()}, {"recompute", !choices.recompute.empty()}, {"cp-mode", !choices.cpMode.empty()}, {"pp-split", !choices.split.empty()}})
     if (isThere)
       space.decided.insert(flag);
   return Status::success();
@@ -185,6 +189,19 @@ static bool isSmall(const CandidateTable &table) { return compilations(table) > 
 /// After so many times as many that all fail, nothing fits.
 constexpr size_t mostVain = 16;
 
+bool Search::mayFit(const Row &row) const {
+  return seemsToFit(row) || (!row.trial && isSmall(*table) && row.bound.memory <= space.options.memory);
+}
+
+/// Seconds of the fastest plan that was compiled and fits.
+double Search::fastest() const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Row &row : table->rows)
+    if (row.trial && row.trial->fits.ok())
+      least = std::min(least, row.trial->seconds);
+  return least;
+}
+
 /// Recomputation saves memory alone, so a candidate that fits without needs no profile with it. In a small program the simulation decides.
 bool Search::isDominated(const Row &row) const {
   if (row.isFamily)
@@ -215,11 +232,11 @@ void Search::profileBest() {
       const double times = double(known[degreesOf(row)]);
       return std::pair(spreads ? times : areMany ? row.guess * (1 + again * times) : 0, row.seconds());
     });
-    const SmallVector<Row *> best = table->first(wanted, [&](const Row &row) { return row.estimate && mayFit(row) && !isDominated(row); }, bySeconds);
+    const SmallVector<Row *> best = table->first(wanted, [&](const Row &row) { return row.estimate && seemsToFit(row) && !isDominated(row); }, bySeconds);
     if (open.empty() || (best.size() == wanted && best.back()->seconds() <= fastest.front()->seconds()))
       break;
     made += table->profile(open);
-    fits = !table->first(1, [&](const Row &row) { return row.estimate && mayFit(row); }, bySeconds).empty();
+    fits = !table->first(1, [&](const Row &row) { return row.estimate && seemsToFit(row); }, bySeconds).empty();
   }
 }
 
@@ -234,7 +251,7 @@ void Search::compileBest() {
   auto waits = [&](const Row &row) { return table->isLarge() && row.candidate.recompute == "auto"; };
   size_t tried = 0;
   for (size_t made = 0; made < most || (found == std::numeric_limits<double>::infinity() && tried < mostVain * most);) {
-    const SmallVector<Row *> next = table->first(std::min(together, compilations(*table)), isOpen, [&](const Row &row) { return std::tuple(waits(row), !row.estimate, row.seconds()); });
+    const SmallVector<Row *> next = table->first(std::min(together, compilations(*table)), isOpen, [&](const Row &row) { return std::tuple(waits(row), !row.estimate, !seemsToFit(row), row.seconds()); });
     if (next.empty())
       break;
     table->compile(next);
@@ -264,6 +281,23 @@ void Search::chooseLayouts() {
         fastest.push_back(*row);
   for (const Row &row : fastest)
     table->addChosenLayout(row);
+}
+
+/// Pipelines whose layers StageProblem shares out, where no flag does: the fastest plan of one, and the fastest that are too large with balanced stages. Of a large
+/// program only these, which are compiled if they are faster by their estimates.
+void Search::chooseSplits() {
+  if (space.isDecided("pp-split") || !table->estimates())
+    return;
+  auto bySeconds = [](const Row &row) { return row.seconds(); };
+  SmallVector<Row *> from, chosen;
+  if (!table->isLarge())
+    from = table->first(1, [](const Row &row) { return row.trial && row.trial->fits.ok() && row.candidate.pp > 1; }, bySeconds);
+  const double least = fastest();
+  from.append(table->first(together, [&](const Row &row) { return row.estimate && row.candidate.pp > 1 && !seemsToFit(row) && row.seconds() < least; }, bySeconds));
+  for (const Row *row : from)
+    if (Row *split = table->addChosenSplit(*row); split && seemsToFit(*split) && (row->trial || split->seconds() < least))
+      chosen.push_back(split);
+  table->compile(chosen);
 }
 
 // ---- the answer ---------------------------------------------------------------------------------
@@ -307,13 +341,15 @@ Answer Search::answer() {
   }
   for (const Row &row : table->rows) {
     answer.atPeak = std::min(answer.atPeak, leastSeconds(row.candidate, table->work, table->machine));
-    answer.tooLarge += !mayFit(row);
+    answer.tooLarge += !seemsToFit(row);
     answer.estimated += row.estimate.has_value();
     answer.compiled += row.tried;
     answer.refused += row.isRefused();
     if (row.isRefused() || !mayFit(row) || isDominated(row))
       continue;
     answer.leastSeconds = std::min(answer.leastSeconds, row.seconds());
+    if (!seemsToFit(row))
+      continue;
     const Row &keepsAll = table->rows[row.keepsAll];
     const bool isSame = &keepsAll != &row && keepsAll.seconds() == row.seconds() && keepsAll.memory() == row.memory(); // nothing is computed again
     if ((row.trial || row.estimate) && !isSame)
@@ -334,7 +370,7 @@ void Search::relaxMemory(Answer &answer) {
   if (space.options.memory == 0)
     return;
   const double most = answer.winner().seconds * (1 - worthwhile);
-  auto isBeyond = [&](const Row &row) { return !row.isFamily && !mayFit(row) && row.seconds() < most && row.candidate.recompute != "auto"; };
+  auto isBeyond = [&](const Row &row) { return !row.isFamily && !seemsToFit(row) && row.seconds() < most && row.candidate.recompute != "auto"; };
   auto byMemory = [](const Row &row) { return std::pair(row.memory(), row.seconds()); };
   table->profile(table->estimates() ? table->first(together, [&](const Row &row) { return isBeyond(row) && !row.profiled; }, byMemory) : SmallVector<Row *>());
   const bool compiles = !table->isLarge();
@@ -368,6 +404,7 @@ Expected<Answer> Search::run() {
     return usage("--auto --devices=" + Twine(space.devices) + ": no degrees divide a batch of " + Twine(space.batch) + " over as many ranks; give a larger batch, or fewer devices");
   profileBest();
   compileBest();
+  chooseSplits();
   chooseLayouts();
   Answer found = answer();
   if (found.best.empty() || found.winner().isEstimate)

@@ -30,6 +30,7 @@ CASES = [
     # Choices beside degrees and cuts stand in the section plan.
     ("gpt2-tiny/dynamo-eager-op18.onnx", [*GPT2, "--train"], ["--pp=2", "--pp-chunks=2", "--micro-batches=2", "--dp=2", "--zero=1", "--recompute=full"]),
     ("gpt2-tiny/dynamo-eager-op18.onnx", [*GPT2, "--train"], ["--pp=2", "--micro-batches=4", "--pp-schedule=zb-h1", "--recompute=auto", "--memory=1MiB"]),
+    ("gpt2-tiny/dynamo-eager-op18.onnx", [*GPT2, "--train"], ["--pp=2", "--micro-batches=2", "--pp-split=1,3"]),
     ("gpt2-odd/dynamo-eager-op18.onnx", GPT2, ["--cp=2", "--cp-mode=ring"]),
 ]
 # Each arrangement of ranks, in turns forward and a training step with parameters in pieces; flags that say how, not how many, are given again.
@@ -57,7 +58,7 @@ for model, sizes, degrees in CASES:
     compile(model, *sizes, f"--spec={spec}", f"--write-spec={again}", "-o", second)
     annotated, third = folder / "a.onnx", folder / "c.plan"
     # The standard has no word for chunks, nor for what the section plan says.
-    if "--pp-chunks=2" not in sizes and not any(flag.startswith(("--pp-chunks", "--pp-schedule", "--cp-mode")) for flag in degrees):
+    if "--pp-chunks=2" not in sizes and not any(flag.startswith(("--pp-chunks", "--pp-schedule", "--pp-split", "--cp-mode")) for flag in degrees):
         compile(model, *sizes, *degrees, f"--write-onnx-annotations={annotated}")
         compile(annotated, *sizes, *(flag for flag in degrees if flag.startswith("--micro-batches")), "-o", third)
         assert traffic(first) == traffic(third), f"{model} {degrees}: other traffic or memory from annotations"

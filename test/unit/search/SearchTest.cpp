@@ -145,9 +145,9 @@ SearchTest::Fastest SearchTest::bruteForce(const Case &given, int64_t memory) {
   return fastest;
 }
 
-/// The fastest plan without a sidecar of the search's own, which no outer choice has.
+/// The fastest plan without a sidecar and a split of the search's own, which no outer choice has.
 const search::Ranked &fastestOf(const search::Answer &answer) {
-  return *llvm::find_if(answer.best, [](const search::Ranked &each) { return each.candidate.sidecar.empty(); });
+  return *llvm::find_if(answer.best, [](const search::Ranked &each) { return each.candidate.sidecar.empty() && each.candidate.split.empty(); });
 }
 
 /// The search finds what brute force finds, without and with a limit of memory.
