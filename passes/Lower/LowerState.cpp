@@ -72,7 +72,7 @@ Status StageLowering::bindState(const ProgramInput &input) {
   buffer.name = input.port.state;
   if (*whole != sharding) {
     constexpr int64_t ofDevice = 16; // what a pointer of a kernel there is a multiple of (plan::Kernel)
-    if (buffer.bytes % ofDevice != 0 && hasTarget(input.value.getParentRegion()->getParentOfType<ModuleOp>(), deviceTarget))
+    if (buffer.bytes % ofDevice != 0 && hasTarget(cast<BlockArgument>(input.value).getOwner()->getParentOp()->getParentOfType<ModuleOp>(), deviceTarget))
       return Status::error(ErrorKind::Unsupported, "--micro-batches=" + std::to_string(tables.microBatches()) + ": the rows that a micro-batch has of state '" + buffer.name + "' take " +
                                                        std::to_string(buffer.bytes) + " bytes, and on a device they begin at multiples of " + std::to_string(ofDevice) +
                                                        "; choose --max-length as a multiple of 8, or --micro-batches=1");
