@@ -39,12 +39,13 @@ HPC_INLINE void loadFactors(const float *from, int64_t apart, typename Vectors<l
 }
 
 /// to[lane] += factors[0] * right[0][lane] + factors[1] * right[1][lane] + ..., one after the other, of all lanes of
-/// `vectors` vectors.
-template <int lanes, int count, int vectors, typename Float>
+/// `vectors` vectors. `begins`: sums begin here, whatever lies in `to`.
+template <int lanes, bool begins, int count, int vectors, typename Float>
 HPC_INLINE void addProducts(const Float (&factors)[count], const Float (&right)[count][vectors], float *to) {
   for (int vector = 0; vector < vectors; ++vector) {
-    Float sum;
-    Vectors<lanes>::load(to + vector * lanes, sum);
+    Float sum = 0;
+    if constexpr (!begins)
+      Vectors<lanes>::load(to + vector * lanes, sum);
     for (int i = 0; i < count; ++i)
       sum = __builtin_elementwise_fma(factors[i], right[i][vector], sum);
     std::memcpy(to + vector * lanes, &sum, sizeof(sum));
@@ -53,7 +54,7 @@ HPC_INLINE void addProducts(const Float (&factors)[count], const Float (&right)[
 
 /// `count` rows of B from x on, times their columns of A, for columns first .. last-1, `vectors` whole vectors at a
 /// time. The numbers of A's first row there stay in registers. `single`: A has one row.
-template <int lanes, int count, int vectors, bool single, typename T>
+template <int lanes, bool begins, int count, int vectors, bool single, typename T>
 HPC_INLINE void addRowVectors(const FewRows &product, Rows<T> b, int64_t x, int64_t first, int64_t last) {
   using Float = typename Vectors<lanes>::Float;
   constexpr int atOnce = vectors % 2 ? 1 : 2;                     // a number of A is loaded once for both
@@ -73,33 +74,35 @@ HPC_INLINE void addRowVectors(const FewRows &product, Rows<T> b, int64_t x, int6
       for (int i = 0; i < count; ++i)
         for (int each = 0; each < atOnce; ++each)
           Vectors<lanes>::load(from + i * apart + at + each * lanes, right[i][each]);
-      addProducts<lanes>(ofFirstRow, right, sums + at);
+      addProducts<lanes, begins>(ofFirstRow, right, sums + at);
       for (int64_t row = 1; row < rows; ++row) {
         Float factors[count];
         loadFactors<lanes>(a + row * depth, b.apart, factors);
-        addProducts<lanes>(factors, right, sums + row * columns + at);
+        addProducts<lanes, begins>(factors, right, sums + row * columns + at);
       }
     }
   }
 }
 
-template <int lanes, int count, bool single, typename T>
+template <int lanes, bool begins, int count, bool single, typename T>
 HPC_INLINE void addWholeVectors(const FewRows &product, Rows<T> b, int64_t x, int64_t whole) {
   constexpr int64_t line = vectorsOfLine<lanes, T> * lanes;
-  addRowVectors<lanes, count, vectorsOfLine<lanes, T>, single>(product, b, x, 0, whole / line * line);
-  addRowVectors<lanes, count, 1, single>(product, b, x, whole / line * line, whole);
+  addRowVectors<lanes, begins, count, vectorsOfLine<lanes, T>, single>(product, b, x, 0, whole / line * line);
+  addRowVectors<lanes, begins, count, 1, single>(product, b, x, whole / line * line, whole);
 }
 
-template <int lanes, int count, typename T> HPC_INLINE void addRows(const FewRows &product, Rows<T> b, int64_t x) {
+template <int lanes, bool begins, int count, typename T>
+HPC_INLINE void addRows(const FewRows &product, Rows<T> b, int64_t x) {
   const int64_t whole = product.columns / lanes * lanes;
-  product.rows == 1 ? addWholeVectors<lanes, count, true>(product, b, x, whole)
-                    : addWholeVectors<lanes, count, false>(product, b, x, whole);
+  product.rows == 1 ? addWholeVectors<lanes, begins, count, true>(product, b, x, whole)
+                    : addWholeVectors<lanes, begins, count, false>(product, b, x, whole);
   for (int64_t row = 0; row < product.rows; ++row)
-    for (int64_t j = whole; j < product.columns; ++j)
-      for (int i = 0; i < count; ++i) {
-        float &sum = product.sums[row * product.columns + j];
+    for (int64_t j = whole; j < product.columns; ++j) {
+      float &to = product.sums[row * product.columns + j], sum = begins ? 0 : to;
+      for (int i = 0; i < count; ++i)
         sum = __builtin_fmaf(product.a[row * product.depth + x + i * b.apart], widen(b.at(x, i)[j]), sum);
-      }
+      to = sum;
+    }
 }
 
 /// `count` columns of B from j on, which lie in memory as rows, for rows row .. row+rows-1 of A.
@@ -135,7 +138,7 @@ HPC_INLINE void addColumnVectors(const FewRows &product, Rows<T> b, int64_t j, i
       float sum = parts[0];
       for (int64_t x = whole; x < depth; ++x)
         sum = __builtin_fmaf(left[r * depth + x], widen(b.at(j, i)[x]), sum);
-      product.sums[(row + r) * product.columns + j + i * b.apart] += sum;
+      product.sums[(row + r) * product.columns + j + i * b.apart] = sum;
     }
 }
 
@@ -148,18 +151,23 @@ template <int lanes, int count, typename T> HPC_INLINE void addColumns(const Few
     addColumnVectors<lanes, count, 1>(product, b, j, row);
 }
 
-/// `count` rows of B as it lies in memory from `row` on.
-template <int lanes, int count, typename T> HPC_INLINE void addStored(const FewRows &product, Rows<T> b, int64_t row) {
-  product.transposed ? addColumns<lanes, count>(product, b, row) : addRows<lanes, count>(product, b, row);
+/// `count` rows of B as it lies in memory from `row` on. `begins`: they are the first.
+template <int lanes, bool begins, int count, typename T>
+HPC_INLINE void addStored(const FewRows &product, Rows<T> b, int64_t row) {
+  product.transposed ? addColumns<lanes, count>(product, b, row) : addRows<lanes, begins, count>(product, b, row);
 }
 
 template <int lanes, typename T> HPC_INLINE void multiply(const FewRows &product) {
   const int64_t count = product.transposed ? product.columns : product.depth, apart = count / streams;
   const Rows<T> b{reinterpret_cast<const T *>(product.b), product.ld, apart};
-  for (int64_t row = 0; row < apart; ++row)
-    addStored<lanes, streams>(product, b, row);
-  for (int64_t row = apart * streams; row < count; ++row)
-    addStored<lanes, 1>(product, b, row);
+  if (apart > 0)
+    addStored<lanes, true, streams>(product, b, 0);
+  else
+    addStored<lanes, true, 1>(product, b, 0);
+  for (int64_t row = 1; row < apart; ++row)
+    addStored<lanes, false, streams>(product, b, row);
+  for (int64_t row = std::max<int64_t>(apart * streams, 1); row < count; ++row)
+    addStored<lanes, false, 1>(product, b, row);
 }
 
 template <int lanes> HPC_INLINE void sumParts(const float *parts, int64_t count, int64_t apart, int64_t columns, float *sums) {

@@ -12,7 +12,7 @@ namespace hpc::host {
 
 constexpr int64_t fewRows = 8;
 
-/// sums[rows, columns] += a[rows, depth] * B[depth, columns]. `a` and `sums` have no gaps. B's elements are f32, bf16, f16
+/// sums[rows, columns] = a[rows, depth] * B[depth, columns]; no extent is 0. `a` and `sums` have no gaps. B's elements are f32, bf16, f16
 /// or i8; `transposed`: its columns lie in memory as rows. `ld`: elements from one stored row to the next.
 struct FewRows {
   int64_t rows = 0, columns = 0, depth = 0;

@@ -72,7 +72,7 @@ Status eachPart(const GemmCall &call, const ProductCut &cut, int64_t packedDepth
 /// Threads take parts of k, whose sums are then added in order. `memory` has room for them.
 Status multiplyInDepths(const GemmCall &call, int64_t depth, ThreadPool &threads, Scratch &memory) {
   const Product product = productOf(call);
-  const int64_t parts = ceilDiv(call.k, depth), size = call.m * call.n;
+  const int64_t parts = ceilDiv(call.k, depth), size = sumsOfPart(call.m, call.n);
   memory.resize(std::max(memory.size(), size_t(parts * size) * sizeof(float)));
   float *const sums = reinterpret_cast<float *>(memory.data());
   const int64_t grain = paysForThreads(1, call.m, call.n, call.k) ? 1 : parts;
@@ -82,7 +82,7 @@ Status multiplyInDepths(const GemmCall &call, int64_t depth, ThreadPool &threads
     return Status::success();
   }));
   constexpr int64_t leastShared = 8192, line = 16; // numbers that take as long as waking a helper; those of a cache line
-  const int64_t pieces = std::clamp<int64_t>(parts * size / leastShared, 1, threads.threads());
+  const int64_t pieces = std::clamp<int64_t>(parts * call.m * call.n / leastShared, 1, threads.threads());
   return threads.run(call.n, roundUp(ceilDiv(call.n, pieces), line), [&](int64_t, int64_t first, int64_t last) {
     addParts(product, sums, parts, first, last);
     return Status::success();
@@ -104,7 +104,7 @@ Expected<GemmNeeds> gemmNeeds(const GemmCall &call, bool mayUseTiles) {
     return scratch.status();
   const GemmMethod method = chooseMethod(call, 1, mayUseTiles);
   if (method.depth > 0)
-    return GemmNeeds{ceilDiv(call.k, method.depth) * call.m * call.n * int64_t(sizeof(float)), 0};
+    return GemmNeeds{ceilDiv(call.k, method.depth) * sumsOfPart(call.m, call.n) * int64_t(sizeof(float)), 0};
   const int64_t ours = method.usesTiles ? tileScratch() : method.usesVectors ? vectorScratch(gemm.c.dtype) : 0;
   return GemmNeeds{std::max(*scratch, ours),
                    oneDnnScratch(method.library.rows, method.library.columns, call.k)};

@@ -165,7 +165,6 @@ void multiplyFew(const Product &product) {
       const int64_t depth = std::min(chain, product.k - x);
       load(product.a, 0, rows, x, depth, a);
       const int64_t start = product.b.transpose ? column * product.b.ld + x : x * product.b.ld + column;
-      std::fill(part, part + rows * columns, 0.0f);
       multiplyFewRows({rows, columns, depth, a, product.b.data + start * byteSize(product.b.dtype), product.b.dtype,
                        product.b.ld, product.b.transpose, part});
       for (int64_t i = 0; i < rows * columns; ++i)
@@ -201,9 +200,13 @@ int64_t columnsOfParts(const Product &product) {
 void sumDepth(const Product &product, int64_t first, int64_t depth, float *sums) {
   alignas(64) float a[fewRows * mostDepth];
   load(product.a, 0, product.m, first, depth, a);
-  std::fill(sums, sums + product.m * product.n, 0.0f);
   const std::byte *b = product.b.data + first * product.b.ld * byteSize(product.b.dtype);
   multiplyFewRows({product.m, product.n, depth, a, b, product.b.dtype, product.b.ld, false, sums});
+}
+
+int64_t sumsOfPart(int64_t m, int64_t n) {
+  constexpr int64_t usual = 4096, line = 16; // not a multiple of a page, since addParts() reads all parts side by side
+  return std::max(m * n, usual) + line;
 }
 
 void addParts(const Product &product, const float *sums, int64_t parts, int64_t first, int64_t last) {
@@ -214,7 +217,7 @@ void addParts(const Product &product, const float *sums, int64_t parts, int64_t 
       load(product.c, row, 1, first, columns, total);
     else
       std::fill(total, total + columns, 0.0f);
-    addRowParts(sums + row * product.n + first, parts, product.m * product.n, columns, total);
+    addRowParts(sums + row * product.n + first, parts, sumsOfPart(product.m, product.n), columns, total);
     store(total, product.c, row, 1, first, columns);
   }
 }

@@ -61,6 +61,10 @@ int64_t columnsOfParts(const Product &product);
 /// A part's sums [m, n], without gaps and without what C holds.
 void sumDepth(const Product &product, int64_t first, int64_t depth, float *sums);
 
+/// Numbers from the sums of a part to those of the next: of all usual products the same, so that the sums of a part stay in the
+/// cache of the thread that takes it in most products.
+int64_t sumsOfPart(int64_t m, int64_t n);
+
 /// Columns first .. last-1 of C from the sums of its parts, in their order.
 void addParts(const Product &product, const float *sums, int64_t parts, int64_t first, int64_t last);
 

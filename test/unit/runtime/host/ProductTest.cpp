@@ -109,7 +109,7 @@ TEST(Product, FewRowsInNarrowVectors) {
   for (DType type : {DType::F32, DType::BF16, DType::F16, DType::I8})
     for (bool transposed : {false, true}) {
       const int64_t rows = 3, columns = 141, depth = 107, ld = 145; // two cache lines of i8 and more
-      std::vector<float> a(rows * depth), sums(rows * columns, 0.5f);
+      std::vector<float> a(rows * depth), sums(rows * columns, std::nanf(""));
       std::vector<std::byte> b(size_t(columns * ld * byteSize(type)));
       for (size_t i = 0; i < a.size(); ++i)
         a[i] = float(value(int64_t(i), 1));
@@ -118,7 +118,7 @@ TEST(Product, FewRowsInNarrowVectors) {
       host::FewRows product{rows, columns, depth, a.data(), b.data(), type, ld, transposed, sums.data()};
       host::multiplyFewRows(product, false);
       for (int64_t i = 0; i < rows * columns; ++i) {
-        double sum = 0.5;
+        double sum = 0;
         for (int64_t x = 0; x < depth; ++x)
           sum += double(a[size_t(i / columns * depth + x)]) *
                  get(type, b.data(), transposed ? i % columns * ld + x : x * ld + i % columns);
