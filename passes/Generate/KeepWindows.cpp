@@ -1,4 +1,4 @@
-// Where no query sees keys that are W positions or more before its own, the state becomes a ring of as many rows as a chunk of queries sees together.
+// If no query sees keys that are W positions or more before its own, the state becomes a ring of as many rows as a chunk of queries sees together.
 // The softmax does not depend on the order of keys: attention reads the rows as they lie, with the masks of the positions that they hold.
 #include "compiler/Dialect/NN/Ports.h"
 #include "compiler/Interfaces/Structure.h"

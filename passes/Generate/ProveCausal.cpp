@@ -171,21 +171,6 @@ private:
   const Masks &masks;
 };
 
-/// The window of a mask `query position - (W - 1) <= key position`, as exports of PyTorch have it: its evaluation takes time by the square of all positions.
-std::optional<int64_t> windowOf(nn::AttentionOp op) {
-  auto compare = op.getVisible().getDefiningOp<nn::CompareOp>();
-  if (!compare || compare.getPredicate() != nn::ComparePredicate::le)
-    return std::nullopt;
-  auto first = compare.getLhs().getDefiningOp<nn::IotaOp>(), key = compare.getRhs().getDefiningOp<nn::IotaOp>();
-  auto runsAlong = [](nn::IotaOp iota, uint64_t dim, int64_t size) {
-    return iota && iota.getDim() == dim && nn::shapeOf(iota).size() == 4 && nn::shapeOf(iota)[dim] == size && nn::tensorType(iota).getElementType().isInteger(64) && int64_t(iota.getStep()) == 1;
-  };
-  if (!runsAlong(first, 2, nn::shapeOf(op.getQuery())[2]) || !runsAlong(key, 3, nn::shapeOf(op.getKey())[2]) || key.getOffset() || first.getOffset() != op.getQueryStart().front())
-    return std::nullopt;
-  const int64_t window = int64_t(key.getStart()) - int64_t(first.getStart()) + 1;
-  return window > 0 ? std::optional(window) : std::nullopt;
-}
-
 /// What the queries of all steps see.
 struct Sight {
   std::string fault;  ///< why later keys may be among it; "" where none are
@@ -223,9 +208,7 @@ public:
       key.push_back(value.getAsOpaquePointer());
     auto [known, isNew] = proven.try_emplace(key);
     Sight &sight = known->second;
-    if (std::optional<int64_t> window = isCausal ? windowOf(op) : std::nullopt; isNew && window)
-      sight.window = *window;
-    else if (isNew)
+    if (isNew)
       sight = look(op, masks, values, isOneRow, rows, keys);
     if (!sight.fault.empty() && !isCausal)
       return userError(op, ErrorKind::Unsupported)

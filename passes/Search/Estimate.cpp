@@ -25,7 +25,7 @@ static std::vector<const BlockShare *> blocksOf(const BlockProfile &profile) {
   return blocks;
 }
 
-/// What parts have beside blocks.
+/// The ops before, between and after the blocks, dealt out to `parts` parts.
 static std::vector<BlockShare> emptyParts(const BlockProfile &profile, size_t parts) {
   std::vector<BlockShare> filled(parts);
   filled.front().add(profile.before);

@@ -12,7 +12,7 @@ namespace hpc::plan {
 /// Three tables: communication (a row, and under it the reason and what would avoid it), memory of a rank, schedule.
 std::string explainPlan(const Plan &plan, const PlanFacts &facts);
 
-/// What a step takes on a machine, as runtime/cost predicts it.
+/// The time and memory of a step on a machine, as runtime/cost predicts them.
 struct PredictedStep {
   std::string machine;
   double seconds = 0;

@@ -1,4 +1,4 @@
-// What --explain says of the time of a step.
+// The time of a step, predicted for --explain.
 #pragma once
 
 #include "passes/Options.h"
