@@ -48,13 +48,12 @@ struct StageRule : SidecarRule {
 };
 
 /// The choices of a plan beside degrees and cuts, as the flags of those names have them; one that is not there is left to flags and defaults.
-/// All but chunks, split and cpMode are about a training step, and mean nothing without one.
+/// All but chunks and cpMode are about a training step, and mean nothing without one.
 struct PlanChoices {
   std::optional<int64_t> chunks, zero;
   std::string schedule, recompute, cpMode;
   std::optional<int64_t> memory; ///< bytes a rank, for the recompute policy auto
-  std::vector<int64_t> split;    ///< layers of each part, as a list of --pp-split has them
-  bool empty() const { return split.empty() && !chunks && !zero && schedule.empty() && recompute.empty() && cpMode.empty() && !memory; }
+  bool empty() const { return !chunks && !zero && schedule.empty() && recompute.empty() && cpMode.empty() && !memory; }
 };
 
 struct Sidecar {

@@ -149,11 +149,9 @@ private:
   }
 
   void readPlan(const JsonTree &tree) {
-    const JsonTree &plan = object(tree, "\"plan\"", {"chunks", "split", "schedule", "zero", "recompute", "memory", "cp_mode"});
+    const JsonTree &plan = object(tree, "\"plan\"", {"chunks", "schedule", "zero", "recompute", "memory", "cp_mode"});
     PlanChoices &choices = sidecar.plan;
     choices.chunks = optionalInteger(plan, "chunks", 1, maxDegree);
-    for (const JsonTree &count : list(plan, "split"))
-      choices.split.push_back(integer(count, "a number in \"split\"", 1, maxDegree));
     choices.zero = optionalInteger(plan, "zero", 0, 3);
     choices.memory = optionalInteger(plan, "memory", 1, (int64_t(1) << 62) - 1);
     choices.schedule = oneOf(plan, "schedule", {"gpipe", "1f1b", "interleaved", "zb-h1"});

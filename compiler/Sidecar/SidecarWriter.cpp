@@ -46,12 +46,6 @@ static std::string planText(const PlanChoices &choices) {
   for (auto [key, name] : {std::pair("schedule", &choices.schedule), {"recompute", &choices.recompute}, {"cp_mode", &choices.cpMode}})
     if (!name->empty())
       entries.push_back(jsonQuoted(key) + ": " + jsonQuoted(*name));
-  if (!choices.split.empty()) {
-    std::vector<std::string> counts;
-    for (int64_t count : choices.split)
-      counts.push_back(std::to_string(count));
-    entries.push_back("\"split\": [" + joined(counts, ", ") + "]");
-  }
   return joined(entries, ", ");
 }
 

@@ -23,11 +23,6 @@ static Status takeChoices(CompileRequest &request, const SpecFile &spec) {
   auto isOpen = [&](const char *flag) { return request.given.count(flag) == 0; };
   if (choices.chunks && isOpen("pp-chunks"))
     options.ppChunks = *choices.chunks;
-  if (!choices.split.empty() && isOpen("pp-split")) {
-    options.ppSplit.clear();
-    for (int64_t count : choices.split)
-      options.ppSplit += (options.ppSplit.empty() ? "" : ",") + std::to_string(count);
-  }
   if (!choices.cpMode.empty() && isOpen("cp-mode"))
     options.cpMode = choices.cpMode;
   if (!options.trains())

@@ -15,22 +15,12 @@
 
 namespace hpc {
 
-/// The numbers of a list such as 3,3,2; none of uniform and balanced.
-static std::vector<int64_t> countsOf(StringRef split) {
-  std::vector<int64_t> counts;
-  for (StringRef text : llvm::split(split, split.contains(',') ? ',' : '-'))
-    if (int64_t count; !text.trim().getAsInteger(10, count))
-      counts.push_back(count);
-  return counts;
-}
-
 /// The choices that are not the default. The file of a schedule is the user's own, and stays a flag.
 static PlanChoices choicesOf(const Options &options) {
   const Options defaults;
   PlanChoices choices;
   if (options.ppChunks != defaults.ppChunks)
     choices.chunks = options.ppChunks;
-  choices.split = countsOf(options.ppSplit);
   if (options.cpMode != defaults.cpMode)
     choices.cpMode = options.cpMode;
   if (!options.trains())

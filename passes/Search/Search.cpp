@@ -89,7 +89,7 @@ Status Search::takeDecisions(const std::optional<SpecFile> &spec) {
       }
   const PlanChoices &choices = spec->sidecar.plan;
   for (auto [flag, isThere] : {std::pair("tp-layout", !spec->sidecar.layout.empty()), {"pp-chunks", choices.chunks.has_value()}, {"zero", choices.zero.has_value()},
-                               {"pp-schedule", !choices.schedule.empty()}, {"recompute", !choices.recompute.empty()}, {"cp-mode", !choices.cpMode.empty()}, {"pp-split", !choices.split.empty()}})
+                               {"pp-schedule", !choices.schedule.empty()}, {"recompute", !choices.recompute.empty()}, {"cp-mode", !choices.cpMode.empty()}, {"pp-split", !spec->sidecar.stages.empty()}})
     if (isThere)
       space.decided.insert(flag);
   return Status::success();

@@ -9,7 +9,7 @@ folder = sys.argv[2]
 
 GOOD = {
     "$schema": "shard.schema.json", "version": 1, "mesh": {"mb": 2, "dp": 1, "pp": 2, "tp": 2},
-    "plan": {"chunks": 1, "split": [2, 2], "zero": 0, "memory": 5, "schedule": "1f1b", "recompute": "auto", "cp_mode": "ring"},
+    "plan": {"chunks": 1, "zero": 0, "memory": 5, "schedule": "1f1b", "recompute": "auto", "cp_mode": "ring"},
     "params": [{"match": "*.c_fc.*", "shard": [{"dim": -1, "axis": "tp", "parts": 2}], "compute": "TP1D", "output_replicate": True},
                {"match": "[a-c]?", "shard": [{"dim": 1, "of": [3, 12, 64], "at": 1, "axis": "tp"}], "inferred": True},
                {"match": "*", "trainable": False}],
