@@ -17,6 +17,13 @@ StepUpdates::StepUpdates(func::FuncOp function, const StepParts &parts, llvm::De
       holders(reads) {
   if (!parts.hasUpdates())
     return;
+  // What each micro-batch has of its own, the program that makes it writes.
+  const dist::Mesh mesh = dist::meshOf(function);
+  for (auto each = resultOfName.begin(); each != resultOfName.end();) {
+    const Value value = function.getBody().front().getTerminator()->getOperand(each->second);
+    const bool isOwn = dist::shardingAttrOf(value) && dist::isPerMicroBatch(dist::shardingOf(value), mesh);
+    each = isOwn ? resultOfName.erase(each) : std::next(each);
+  }
   findNeeds();
   findRounds();
 }
