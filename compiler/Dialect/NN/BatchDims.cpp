@@ -99,7 +99,7 @@ std::string guessedBatchText(func::FuncOp function) {
     ArgumentPort port = argumentPort(function, argument);
     for (const std::string &name : port.dims)
       hasNames |= !name.empty() && !llvm::all_of(name, llvm::isDigit);
-    if (!succeeded(dims) || !(*dims)[argument])
+    if (!succeeded(dims) || !(*dims)[argument] || port.isState())
       continue;
     size_t dim = size_t(*(*dims)[argument]);
     std::string name = dim < port.dims.size() && !llvm::all_of(port.dims[dim], llvm::isDigit) ? port.dims[dim] : "";
