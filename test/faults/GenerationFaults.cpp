@@ -99,7 +99,7 @@ static Value constant(func::FuncOp function, int64_t value) {
 /// If it fails, a plan that is right is refused.
 TEST(GenerationFaults, NoneIsVerified) {
   EXPECT_EQ(verifyBroken({}, {}, {}), "");
-  EXPECT_EQ(verifyBroken({}, {}, {}, {{"pp", 2}, {"mb", 2}}), "");
+  EXPECT_EQ(verifyBroken({}, {}, {}, Compiled::get({{"pp", 2}, {"mb", 2}})), "");
 }
 
 /// A key or value one row before its place.
