@@ -74,7 +74,7 @@ void CandidateTable::open(size_t number) {
     for (const Profiled &profiled : profiles)
       learn(row, profiled);
     estimate(row);
-    row.profiled = row.estimate || llvm::any_of(withoutProfile, [&](const Candidate &other) { return isProfile(other, candidate); });
+    row.profiled = row.estimate || llvm::any_of(withoutProfile, [&](const Candidate &other) { return isProfile(other, row.candidate); });
     rows.push_back(std::move(row));
   }
 }
