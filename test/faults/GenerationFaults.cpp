@@ -24,6 +24,7 @@ struct Compiled {
   DiagnosticPrinter diagnostics;
   std::unique_ptr<Compilation> decode;
   std::optional<Generation> generation;
+  OwningOpRef<ModuleOp> serial[2], propagated[2]; ///< prefill, decode
 
   static DialectRegistry dialects() {
     DialectRegistry registry;
@@ -51,6 +52,15 @@ struct Compiled {
     Expected<Generation> made = makeGeneration(*decode, context, diagnostics);
     EXPECT_TRUE(made.ok()) << made.status().text();
     generation = std::move(*made);
+    // The references of --verify are derived without `configure`: here they have its fault too.
+    auto nothing = [](StringRef) { return success(); };
+    const Options *options[] = {&generation->prefill->request.options, &decode->request.options};
+    for (int entry : {0, 1}) {
+      serial[entry] = decode->wholeSequences().clone();
+      EXPECT_TRUE(succeeded(runPhases(*serial[entry], *options[entry], "generate", nothing, configure)));
+      propagated[entry] = serial[entry]->clone();
+      EXPECT_TRUE(succeeded(runPhases(*propagated[entry], *options[entry], "propagate", nothing, [](PassManager &) {})));
+    }
   }
   static Compiled &get(const Degrees &degrees = {{"tp", 2}}) {
     static std::map<Degrees, std::unique_ptr<Compiled>> compiled;
@@ -72,12 +82,15 @@ static std::string verifyBroken(const BreakStep &prefill, const BreakStep &decod
   Verification steps[] = {made.generation->prefill->verification(), made.decode->verification()};
   OwningOpRef<ModuleOp> broken[2];
   const BreakStep *breaks[] = {&prefill, &decode};
-  for (int entry : {0, 1})
+  for (int entry : {0, 1}) {
+    steps[entry].serial = *made.serial[entry];
+    steps[entry].propagated = *made.propagated[entry];
     if (*breaks[entry]) {
       broken[entry] = steps[entry].serial.clone();
       (*breaks[entry])(broken[entry]->lookupSymbol<func::FuncOp>("main"));
       steps[entry].serial = *broken[entry];
     }
+  }
   Expected<std::string> report = verifyGeneration({made.decode->wholeSequences(), steps[0], steps[1], merged, made.generation->prefill->request.options.stepRows, made.decode->request.options.maxLength});
   return report.ok() ? "" : report.status().message();
 }
