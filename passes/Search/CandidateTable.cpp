@@ -203,9 +203,11 @@ Row *CandidateTable::addChosenSplit(const Row &from) {
   Row row;
   row.candidate = candidate;
   row.candidate.split = splitText(*solution);
+  row.estimate = estimateOf(row.candidate, own->profile);
+  if (const Estimate balanced = estimateOf(candidate, own->profile); row.estimate->seconds >= balanced.seconds && row.estimate->memory >= balanced.memory)
+    return nullptr;
   row.number = size_t(candidates++);
   row.bound = {from.bound.seconds, leastMemory(candidate, work)};
-  row.estimate = estimateOf(row.candidate, own->profile);
   row.profiled = true;
   row.keepsAll = rows.size();
   rows.push_back(std::move(row));

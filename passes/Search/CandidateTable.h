@@ -79,8 +79,8 @@ public:
     }
   }
 
-  /// Adds `row`'s candidate with its layers over the stages as StageProblem shares them best within the memory, estimated; null where there is no such split, or
-  /// the profile's blocks are not those between which stages are cut.
+  /// Adds `row`'s candidate with its layers over the stages as StageProblem shares them best within the memory, estimated; null where there is no such split, it is no
+  /// better than the balanced one, or the profile's blocks are not those between which stages are cut.
   Row *addChosenSplit(const Row &row);
 
 private:
