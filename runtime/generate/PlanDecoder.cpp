@@ -2,6 +2,7 @@
 #include "runtime/generate/PlanDecoder.h"
 
 #include "runtime/base/ArrayElements.h"
+#include "runtime/core/WideningConversion.h"
 #include "runtime/plan/Entries.h"
 
 #include <algorithm>
@@ -117,6 +118,8 @@ void PlanDecoder::readLogits(Step step, std::vector<float> &logits) const {
   logits.resize(size_t(array.elements()));
   if (array.dtype == DType::F32)
     std::memcpy(logits.data(), array.data.data(), array.data.size());
+  else if (isExactIn(array.dtype, DType::F32))
+    widen(array.dtype, array.data.data(), DType::F32, reinterpret_cast<std::byte *>(logits.data()), array.elements());
   else
     for (int64_t i = 0; i < array.elements(); ++i)
       logits[size_t(i)] = float(numberAt(array, i));
