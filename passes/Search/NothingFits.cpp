@@ -5,18 +5,23 @@
 #include "runtime/base/CountText.h"
 #include "runtime/plan/PlanStructure.h"
 
+#include <limits>
+
 namespace hpc::search {
 
 constexpr size_t near = 3, tries = 8;
 
-/// Those with the least memory, the smallest first: compiled without a limit, or of a large program estimated.
-static SmallVector<Row *> smallest(CandidateTable &table) {
+/// Those with the least memory, the smallest first: compiled without a limit, or of a large program estimated. With a limit none that is seen to need more, and only until some are estimated to fit.
+static SmallVector<Row *> smallest(CandidateTable &table, std::optional<int64_t> limit = std::nullopt) {
+  const int64_t most = limit ? *limit + *limit / 8 : std::numeric_limits<int64_t>::max(); // an estimate may err
   auto byMemory = [](const Row &row) { return std::pair(row.memory(), row.seconds()); };
-  for (int round = 0; table.estimates() && round < 3; ++round)
-    table.profile(table.first(tries, [](const Row &row) { return !row.profiled && row.candidate.recompute != "auto"; }, byMemory));
+  auto isWanted = [&](const Row &row) { return row.candidate.recompute != "auto" && row.memory() <= most; };
+  auto isEnough = [&](const Row &row) { return limit && row.estimate && row.memory() <= *limit; };
+  for (int round = 0; table.estimates() && round < 3 && table.first(1, isEnough, byMemory).empty(); ++round)
+    table.profile(table.first(tries, [&](const Row &row) { return !row.profiled && isWanted(row); }, byMemory));
   if (table.isLarge())
     return table.first(near, [](const Row &row) { return row.estimate.has_value(); }, byMemory);
-  table.compile(table.first(tries, [&](const Row &row) { return (row.estimate || !table.estimates()) && row.candidate.recompute != "auto"; }, byMemory), /*withoutLimit=*/true);
+  table.compile(table.first(limit ? near : tries, [&](const Row &row) { return (row.estimate || !table.estimates()) && isWanted(row); }, byMemory), /*withoutLimit=*/true);
   return table.first(near, [](const Row &row) { return row.trial.has_value(); }, byMemory);
 }
 
@@ -26,7 +31,7 @@ static std::optional<std::pair<int64_t, Row>> moreDevices(CandidateTable &table)
   auto fitting = [&](int64_t devices) -> std::optional<Row> {
     table.space.devices = devices;
     table.addCandidates();
-    for (Row *row : smallest(table))
+    for (Row *row : smallest(table, limit))
       if (row->memory() <= limit)
         return *row;
     return std::nullopt;
