@@ -325,9 +325,13 @@ INSTANTIATE_TEST_SUITE_P(All, ProgramFault, testing::ValuesIn(programFaults),
 
 // The control: whatever finds the faults above finds none in the unbroken programs.
 TEST(Unbroken, NothingIsFound) {
+  size_t number = 0;
   for (Layout (*layout)() :
        {oddLayout, oddDataParallel, tinyLayout, tinyFourStages, mlpLayout, oddTwoDimensional, oddZigzag, mlpDepth, oddTraining, tinyTraining})
     for (const char *phase : {"partition", "stage"}) {
+      const size_t turn = number++;
+      if ((turn + turn / 2) % 2 && !std::getenv("HPC_TEST_ALL")) // either phase in turn
+        continue;
       SCOPED_TRACE(std::string(layout().model) + " " + layout().options.loss + " after " + phase);
       Compilation &compilation = Compilation::of(layout(), phase);
       EXPECT_EQ(compilation.verifyPhase([](ModuleOp) {}), "");

@@ -13,6 +13,7 @@ from plan_memory import compile_plan, largest_rank  # noqa: E402
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
 parser.add_argument("--models", default=os.path.join(os.path.dirname(ROOT), "shared", "models"))
+parser.add_argument("--few", action="store_true", help="2d and 3d alone")
 options = parser.parse_args()
 WITHIN_STORED, WITHIN_KEPT = 1.02, 1.1
 # Flags, one part of weights and states of so many, and one of what is kept. The 25 heads divide by 5; only --recompute=attention gathers shared rows again.
@@ -31,7 +32,7 @@ with tempfile.TemporaryDirectory() as scratch:
     weights, states, kept = bytes_of("", scratch)
     tables = weights - states / 2  # adamw: two states a parameter, which have its size
     failed = 0
-    for flags, stored_parts, kept_parts in LAYOUTS:
+    for flags, stored_parts, kept_parts in LAYOUTS[::2] if options.few else LAYOUTS:
         for what, own, whole, parts, bound in zip(("weights", "states", "kept"), bytes_of(flags, scratch), (weights, states, kept), (stored_parts, stored_parts, kept_parts),
                                                   (WITHIN_STORED, WITHIN_STORED, WITHIN_KEPT)):
             own, whole = (own - tables, whole - tables) if what == "weights" else (own, whole)

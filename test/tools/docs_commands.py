@@ -6,8 +6,8 @@ Links of all pages to files of the repository have to lead somewhere.
 
 A block of commands begins with ```console. A line `$ COMMAND` is run (it goes on after a `\\` at its end, and in lines that begin
 with `> `), the lines below are its stdout and stderr; a line `...` stands for any lines. A command without output has to succeed, one that shows `error[` has to fail.
-A word after `console` says what the block needs: `mpi` and `pypi` are run with --with, of `setup` only the syntax is checked. In a `long` one
-hpc-train makes three steps, and no output is compared.
+A word after `console` says what the block needs: `mpi` and `pypi` are run with --with, `slow` with HPC_TEST_ALL, of `setup` only the syntax is checked.
+In a `long` one hpc-train makes three steps, and no output is compared.
 Pages write below /tmp/hpc; here a folder of this run takes its place. Numbers of time, of rounding errors and of values that
 --verify compared are masked, as are the time at the begin of a line and MFU; other numbers with a fraction have to agree within 0.1%."""
 import os
@@ -97,6 +97,8 @@ def main():
     tutorials = sorted(os.listdir(os.path.join(root, "docs", "tutorials")))
     pages = [option for option in options if not option.startswith("--")] or ["README.md", "docs/tour.md", *[f"docs/tutorials/{name}" for name in tutorials]]
     wanted = dict((option[len("--with="):] + "=").split("=")[:2] for option in options if option.startswith("--"))
+    if os.environ.get("HPC_TEST_ALL"):
+        wanted["slow"] = ""
     ran, failed = 0, 0
     for link in dead_links(root):
         print(link)
