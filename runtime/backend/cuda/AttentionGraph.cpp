@@ -52,6 +52,12 @@ struct Builder {
                         alignmentOf(tensor));
   }
   Tensor rows() { return graph.memory(dnnF32, shapes.perRow, packedStrides(shapes.perRow), 16); }
+  const Dims &dimsOf(size_t result) const { return result == 0 ? shapes.query : result == 1 ? shapes.key : shapes.value; }
+  /// Of operand `which`, as cuDNN writes it.
+  Tensor gradient(size_t which) {
+    return isWidened(attention) ? graph.memory(narrow, dimsOf(which), packedStrides(dimsOf(which)), 16)
+                                : memory(attention.results[which], dimsOf(which));
+  }
   /// A plan has 0 for the stride of a dim of one element; cuDNN wants one that orders the dims.
   static Dims stridesOf(const plan::AttentionTensor &tensor, const Dims &dims) {
     Dims strides = tensor.stride;
@@ -96,14 +102,19 @@ struct Builder {
 
 } // namespace
 
+// Seen on an H100: an engine for gradients in f32 has a part named convert_dq_to_16bits.
+bool isWidened(const plan::Attention &a) {
+  return a.kind == plan::AttentionKind::Backward && a.query.dtype != DType::F32 &&
+         std::all_of(a.results.begin(), a.results.end(), [](const plan::AttentionTensor &result) { return result.dtype == DType::F32; });
+}
+
 Status fitsCudnn(const plan::Attention &a) {
   auto refuse = [](const std::string &why) { return Status::error(ErrorKind::Unsupported, why); };
   const DType type = a.query.dtype;
   if (type != DType::F16 && type != DType::BF16)
     return refuse(std::string("its operands are ") + name(type));
-  // cuDNN has engines for gradients in f32, too, and they write 16 bits there (seen on an H100: convert_dq_to_16bits).
   for (const plan::AttentionTensor &result : a.results)
-    if (result.dtype != type)
+    if (result.dtype != type && !isWidened(a))
       return refuse(std::string("a result is ") + name(result.dtype) + ", the operands " + name(type));
   if (a.bias.argument >= 0)
     return refuse("something is added to its scores");
@@ -158,9 +169,8 @@ Expected<CudnnPlan> makeBackward(const Cudnn &dnn, DnnHandle handle, const plan:
          value = b.transposed(attention.value, shapes.value), gradient = b.memory(attention.gradient, shapes.result),
          result = graph.memory(b.narrow, shapes.result, packedStrides(shapes.result), 16), stats = b.rows(),
          rowSums = b.rows(), wideQueryGradient = graph.memory(dnnF32, shapes.query, packedStrides(shapes.query), 16),
-         queryGradient = b.memory(attention.results[0], shapes.query),
-         keyGradient = b.memory(attention.results[1], shapes.key),
-         valueGradient = b.memory(attention.results[2], shapes.value), scale = graph.number(float(attention.scale));
+         queryGradient = b.gradient(0), keyGradient = b.gradient(1), valueGradient = b.gradient(2),
+         scale = graph.number(float(attention.scale));
   // The transposed square in the operands' type, and a product with it, summed over the heads of a group.
   const Dims squareDims = {attention.batch, attention.heads, attention.keys, attention.queries};
   Dims squareStrides = packedStrides(shapes.scores);

@@ -11,6 +11,9 @@ namespace hpc::cuda {
 /// an engine, or with other results.
 Status fitsCudnn(const plan::Attention &attention);
 
+/// A gradient in f32 of operands of 16 bits: cuDNN's engines write 16 bits there, which are widened behind them.
+bool isWidened(const plan::Attention &attention);
+
 /// result = softmax(..) value of `attention`, forward or backward, with `stats`: for each row the logarithm of the sum
 /// of exponentials, f32 [batch, heads, queries, 1]. In memory: query, key, value, result, stats. `result`: strides;
 /// row-major if it is no argument of the plan's kernel.
@@ -19,7 +22,7 @@ Expected<CudnnPlan> makeForward(const Cudnn &dnn, DnnHandle handle, const plan::
 
 /// In memory: query, key, value, the gradient of the result, the result and stats as makeForward left them (row-major),
 /// the sums of gradient times result (f32, as stats), the query's gradient in f32 (row-major), then in its type, and those
-/// of key and value.
+/// of key and value. What is widened has the operands' type here, row-major.
 Expected<CudnnPlan> makeBackward(const Cudnn &dnn, DnnHandle handle, const plan::Attention &attention,
                                  const std::string &device = {});
 

@@ -44,7 +44,7 @@ std::string nameOf(const plan::Attention &a) {
 } // namespace
 
 Expected<Attentions> Attentions::create(const Cudnn &dnn, const Gpu &gpu, StreamHandle stream, bool sameBits, Note note) {
-  Attentions attentions(dnn, gpu, sameBits, std::move(note));
+  Attentions attentions(dnn, gpu, stream, sameBits, std::move(note));
   DnnHandle handle = nullptr;
   HPC_RETURN_IF_ERROR(check(dnn, dnn.create(&handle), "starting cuDNN on " + gpu.name()));
   attentions.handle = Dnn(dnn, handle);
@@ -52,7 +52,7 @@ Expected<Attentions> Attentions::create(const Cudnn &dnn, const Gpu &gpu, Stream
   return attentions;
 }
 
-Expected<std::optional<Attentions::Prepared>> Attentions::make(const plan::Attention &attention, int64_t &bytes) const {
+Expected<std::optional<Attentions::Prepared>> Attentions::make(const plan::Attention &attention, int64_t &bytes) {
   using Nothing = std::optional<Prepared>;
   const bool isBackward = attention.kind == plan::AttentionKind::Backward;
   if (!fitsCudnn(attention).ok() || (isBackward && sameBits))
@@ -80,10 +80,21 @@ Expected<std::optional<Attentions::Prepared>> Attentions::make(const plan::Atten
       return orKernel(backward.status());
     entry.backward = std::move(*backward);
     bytes = std::max(bytes, entry.backward->workspaceBytes());
-    const int64_t rows = attention.batch * attention.heads * attention.queries;
-    const int64_t sizes[] = {rows * attention.width * byteSize(attention.query.dtype), rows * 4, rows * 4,
-                             rows * attention.depth * 4};
-    for (size_t i = 0; i < std::size(sizes); ++i) {
+    const int64_t rows = attention.batch * attention.heads * attention.queries, element = byteSize(attention.query.dtype),
+                  keys = attention.batch * attention.groups * attention.keys;
+    std::vector<int64_t> sizes = {rows * attention.width * element, rows * 4, rows * 4, rows * attention.depth * 4};
+    if (isWidened(attention)) {
+      if (std::max(rows, keys) * std::max(attention.depth, attention.width) >= WidenKernels::mostElements)
+        return orKernel(Status::error(ErrorKind::Unsupported, "its gradients are f32 of 2^31 elements or more"));
+      Expected<KernelObject> widening = widenKernels.find(gpu->driver(), attention.query.dtype);
+      if (!widening.ok())
+        return widening.status();
+      entry.widening = *widening;
+      sizes.insert(sizes.end(), {rows * attention.depth * element, keys * attention.depth * element, keys * attention.width * element});
+      if (note)
+        note(nameOf(attention) + " is rounded to " + name(attention.query.dtype) + " by cuDNN, where the plan has f32; --no-cudnn keeps f32, on kernels that take many times as long");
+    }
+    for (size_t i = 0; i < sizes.size(); ++i) {
       entry.place[i + 1] = (bytes + 255) / 256 * 256;
       bytes = entry.place[i + 1] + sizes[i];
     }
@@ -128,11 +139,18 @@ Status Attentions::run(int64_t index, const KernelCall &call) const {
   first.insert(first.end(), {own + entry.place[1], own + entry.place[2]});
   HPC_RETURN_IF_ERROR(entry.forward.run(handle.get(), first, own));
   pointers.push_back(at(attention.gradient));
-  for (size_t i = 1; i < entry.place.size(); ++i)
+  for (size_t i = 1; i < 5; ++i)
     pointers.push_back(own + entry.place[i]);
-  for (const plan::AttentionTensor &result : attention.results)
-    pointers.push_back(at(result));
-  return entry.backward->run(handle.get(), pointers, own);
+  for (size_t i = 0; i < attention.results.size(); ++i)
+    pointers.push_back(entry.widening ? own + entry.place[5 + i] : at(attention.results[i]));
+  HPC_RETURN_IF_ERROR(entry.backward->run(handle.get(), pointers, own));
+  for (size_t i = 0; entry.widening && i < attention.results.size(); ++i) {
+    const plan::AttentionTensor &result = attention.results[i];
+    const bool isQuery = i == 0;
+    const Dims dims = {attention.batch, isQuery ? attention.heads : attention.groups, isQuery ? attention.queries : attention.keys, i == 2 ? attention.width : attention.depth};
+    HPC_RETURN_IF_ERROR(WidenKernels::launch(entry.widening, *gpu, stream, own + entry.place[5 + i], static_cast<std::byte *>(at(result)), dims, result.stride));
+  }
+  return Status::success();
 }
 
 } // namespace hpc::cuda

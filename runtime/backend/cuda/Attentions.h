@@ -4,6 +4,7 @@
 
 #include "runtime/backend/cuda/AttentionGraph.h"
 #include "runtime/backend/cuda/Gpu.h"
+#include "runtime/backend/cuda/WidenKernel.h"
 #include "runtime/core/Backend.h"
 
 #include <functional>
@@ -16,7 +17,7 @@ class Attentions {
 public:
   using Note = std::function<void(const std::string &)>;
   /// All runs are on `stream`. `sameBits`: results repeat bit for bit, which cuDNN's gradients do not. `note`, may be
-  /// null: receives the attentions that this cuDNN refuses though they look supported.
+  /// null: receives the attentions that this cuDNN refuses though they look supported, and those that it rounds.
   static Expected<Attentions> create(const Cudnn &dnn, const Gpu &gpu, StreamHandle stream, bool sameBits, Note note);
 
   /// The argument for run(), or -1: the kernel has to compute the attention.
@@ -28,19 +29,23 @@ private:
   struct Prepared {
     CudnnPlan forward;
     std::optional<CudnnPlan> backward;
-    /// Offsets in the workspace: cuDNN's own; for a gradient the result, stats, row sums and the query's in f32.
-    std::array<int64_t, 5> place = {0, 0, 0, 0, 0};
+    KernelObject widening = nullptr; ///< of the results, if they are widened
+    /// Offsets in the workspace: cuDNN's own; for a gradient the result, stats, row sums and the query's in f32; then
+    /// those of query, key and value in 16 bits, if they are widened.
+    std::array<int64_t, 8> place = {0, 0, 0, 0, 0, 0, 0, 0};
   };
 
-  Attentions(const Cudnn &dnn, const Gpu &gpu, bool sameBits, Note note)
-      : dnn(&dnn), gpu(&gpu), sameBits(sameBits), note(std::move(note)) {}
-  Expected<std::optional<Prepared>> make(const plan::Attention &attention, int64_t &bytes) const;
+  Attentions(const Cudnn &dnn, const Gpu &gpu, StreamHandle stream, bool sameBits, Note note)
+      : dnn(&dnn), gpu(&gpu), stream(stream), sameBits(sameBits), note(std::move(note)) {}
+  Expected<std::optional<Prepared>> make(const plan::Attention &attention, int64_t &bytes);
 
   const Cudnn *dnn;
   const Gpu *gpu;
+  StreamHandle stream;
   bool sameBits;
   Note note;
   Dnn handle;
+  WidenKernels widenKernels;
   DeviceMemory workspace;
   int64_t reserved = 0;
   std::vector<Prepared> prepared;

@@ -1,4 +1,4 @@
-// The only kernel of the backend itself: element by element, it combines the values of several ranks, in the order of
+// The kernel of sums over ranks: element by element, it combines the values of several ranks, in the order of
 // the ranks, with 16-bit floats widened and rounded once at the end; all as in backend/host/Reduce, so that both
 // backends give the same bits.
 #pragma once

@@ -165,11 +165,14 @@ struct Attention {
   }
 };
 
-/// Runs it on the device; what comes out is in the order of the results.
-std::vector<std::vector<uint16_t>> run(Bench &bench, const Attention &attention, plan::AttentionKind kind) {
+/// Runs it on the device; what comes out is in the order of the results, each of two numbers of 16 bits an element if `isWide`.
+std::vector<std::vector<uint16_t>> run(Bench &bench, const Attention &attention, plan::AttentionKind kind, bool isWide = false) {
   plan::Kernel kernel;
   kernel.symbol = "none";
   kernel.attention = attention.description(kind);
+  for (plan::AttentionTensor &result : kernel.attention->results)
+    result.dtype = isWide ? DType::F32 : result.dtype;
+  const size_t halves = isWide ? 2 : 1;
   const bool isForward = kind == plan::AttentionKind::Forward;
   std::vector<void *> args;
   for (const Matrices *in : {&attention.query, &attention.key, &attention.value})
@@ -180,7 +183,7 @@ std::vector<std::vector<uint16_t>> run(Bench &bench, const Attention &attention,
   if (!isForward)
     outs = {&attention.queryGradient, &attention.keyGradient, &attention.valueGradient};
   for (const Matrices *out : outs)
-    args.push_back(*bench.device->allocate(plan::Space::Device, int64_t(out->values.size() * 2), std::byte{0xff}));
+    args.push_back(*bench.device->allocate(plan::Space::Device, int64_t(out->values.size() * 2 * halves), std::byte{0xff}));
   Expected<int64_t> library = bench.device->prepare(*kernel.attention);
   EXPECT_TRUE(library.ok()) << library.status().text();
   EXPECT_GE(*library, 0);
@@ -189,7 +192,7 @@ std::vector<std::vector<uint16_t>> run(Bench &bench, const Attention &attention,
   EXPECT_TRUE(status.ok()) << status.text();
   std::vector<std::vector<uint16_t>> contents;
   for (size_t i = 0; i < outs.size(); ++i)
-    contents.push_back(bench.download(static_cast<std::byte *>(args[args.size() - outs.size() + i]), outs[i]->values.size()));
+    contents.push_back(bench.download(static_cast<std::byte *>(args[args.size() - outs.size() + i]), outs[i]->values.size() * halves));
   return contents;
 }
 
@@ -208,6 +211,35 @@ TEST_F(Gpu, AttentionAsDefined) {
     attention.valueGradient.expectStored(gradients[2], "value's gradient");
   }
   EXPECT_GE(bench.device->scratchBytes(), 4096);
+}
+
+// cuDNN writes 16 bits where f32 is wanted, so each number here is one of the operands' type; a note says so, once.
+TEST_F(Gpu, GradientsInF32AreWidened) {
+  std::vector<std::string> notes;
+  cuda::CudaOptions options = onStandIn();
+  options.note = [&](const std::string &text) { notes.push_back(text); };
+  Bench bench(options);
+  const std::vector<Case> cases = {Case{2, 3, 1, 9, 9, 8, 16, 0}, Case{1, 2, 3, 6, 11, 16, 8, 5, true}, Case{2, 2, 2, 4, 4, 64, 64, 0, true, DType::F16}};
+  for (const Case &size : cases) {
+    Attention attention(size);
+    SCOPED_TRACE("queries " + std::to_string(size.q) + ", keys " + std::to_string(size.k));
+    auto gradients = run(bench, attention, plan::AttentionKind::Backward, /*isWide=*/true);
+    run(bench, attention, plan::AttentionKind::Backward, /*isWide=*/true);
+    const Matrices *expected[] = {&attention.queryGradient, &attention.keyGradient, &attention.valueGradient};
+    for (size_t i = 0; i < 3; ++i) {
+      std::vector<uint16_t> narrow;
+      for (size_t element = 0; element < gradients[i].size() / 2; ++element) {
+        float wide;
+        std::memcpy(&wide, &gradients[i][2 * element], sizeof(wide));
+        narrow.push_back(expected[i]->narrow(wide));
+        EXPECT_EQ(expected[i]->wide(narrow.back()), wide) << i << ", element " << element;
+      }
+      expected[i]->expectStored(narrow, "gradient " + std::to_string(i));
+    }
+  }
+  ASSERT_EQ(notes.size(), cases.size());
+  EXPECT_THAT(notes[0], HasSubstr("the gradient of attention (2 x 3 heads, 9 queries, 9 keys, 8 channels and 16, causal) is rounded to bf16 by cuDNN, where the plan has f32; --no-cudnn keeps f32"));
+  EXPECT_THAT(notes[2], HasSubstr("rounded to f16"));
 }
 
 // Layers have one attention, which is planned once.

@@ -79,6 +79,10 @@ int main(int, char **arguments) {
     passed &= tell("forward with sums of rows", again.status(), again.ok() ? again->workspaceBytes() : 0);
     Expected<CudnnPlan> backward = makeBackward(*dnn, nullptr, attention, card);
     passed &= tell("backward", backward.status(), backward.ok() ? backward->workspaceBytes() : 0);
+    for (plan::AttentionTensor &result : attention.results)
+      result.dtype = DType::F32;
+    Expected<CudnnPlan> rounded = makeBackward(*dnn, nullptr, attention, card);
+    passed &= tell("backward of f32", rounded.status(), rounded.ok() ? rounded->workspaceBytes() : 0);
   }
   return passed ? 0 : 1;
 }
