@@ -8,7 +8,7 @@ namespace hpc::cuda {
 
 namespace {
 
-/// Before it, keys that are no multiple of 128 had wrong gradients without a mask of their padding.
+/// Before it, keys that are no multiple of 128 had wrong gradients without a mask of their padding (cuDNN's release notes).
 constexpr size_t leastForGradients = 91501;
 
 std::vector<int64_t> keyOf(const plan::Attention &a) {
@@ -65,7 +65,7 @@ Expected<std::optional<Attentions::Prepared>> Attentions::make(const plan::Atten
            " does not take it: " + status.message());
     return Nothing();
   };
-  if (isBackward && dnn->version() < leastForGradients)
+  if (isBackward && attention.keys % 128 != 0 && dnn->version() < leastForGradients)
     return orKernel(Status::error(ErrorKind::Unsupported, "its gradients are right from " +
                                                               versionText(leastForGradients) + " on"));
   Prepared entry;

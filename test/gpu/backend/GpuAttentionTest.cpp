@@ -333,7 +333,7 @@ TEST_F(Gpu, RefusedGraphsAreLeftToKernels) {
   }
 }
 
-// Gradients of a cuDNN that has them wrong are the kernels', and the note names the release that mends it.
+// Gradients of a cuDNN that has them wrong are the kernels', and the note names the release that mends it. Blocks of keys that are full it has right.
 TEST_F(Gpu, GradientsOfAnOldCudnnAreTheKernels) {
   standin::Settings settings;
   settings.dnnVersion = 90700;
@@ -345,6 +345,8 @@ TEST_F(Gpu, GradientsOfAnOldCudnnAreTheKernels) {
   Attention attention({1, 2, 1, 8, 8, 8, 8, 0});
   EXPECT_EQ(*bench.device->prepare(attention.description(plan::AttentionKind::Forward)), 0);
   EXPECT_EQ(*bench.device->prepare(attention.description(plan::AttentionKind::Backward)), -1);
+  Attention whole({1, 2, 1, 8, 128, 8, 8, 0});
+  EXPECT_EQ(*bench.device->prepare(whole.description(plan::AttentionKind::Backward)), 1);
   EXPECT_THAT(notes, testing::ElementsAre(HasSubstr("since cuDNN 9.7.0 does not take it: its gradients are right from 9.15.1 on")));
 }
 

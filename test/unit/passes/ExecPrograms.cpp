@@ -123,7 +123,7 @@ std::vector<Layout> ExecProgramTest::layoutsOf(ModuleOp module, size_t part) {
   const bool isSample = meshes.size() * pipelines.size() > 20 && !std::getenv("HPC_TEST_ALL");
   for (size_t i = 0; i < meshes.size(); ++i)
     for (size_t j = 0; j < pipelines.size(); ++j)
-      if (!isSample || (i + j) % 5 == part)
+      if (!isSample || (i + j) % 8 == part)
         layouts.push_back({meshes[i] + ", " + pipelines[j], *dist::parseMesh(meshes[i]), parsePipeline(pipelines[j])});
   return layouts;
 }

@@ -36,7 +36,7 @@ struct ExecProgramTest : testing::TestWithParam<std::string> {
 
   /// The program, behind the passes that `exec.passes` names, if any.
   OwningOpRef<ModuleOp> parse();
-  /// Every mesh with every pipeline; of more than 20 one of five parts (0 to 4), each of which has all meshes and all pipelines,
+  /// Every mesh with every pipeline; of more than 20 one of eight parts (0 to 7), each of which has all meshes and all pipelines,
   /// unless HPC_TEST_ALL is set.
   static std::vector<Layout> layoutsOf(ModuleOp module, size_t part);
   /// Per step one tensor for each argument that is no state.

@@ -263,7 +263,7 @@ TEST_P(RandomRegions, EqualTheInterpreter) {
   EXPECT_GE(numKernelRuns, 25);
 }
 // Five hundred with tools/test.sh --all, two hundred without.
-INSTANTIATE_TEST_SUITE_P(Hundreds, RandomRegions, testing::Range(0u, std::getenv("HPC_TEST_ALL") ? 20u : 8u));
+INSTANTIATE_TEST_SUITE_P(Hundreds, RandomRegions, testing::Range(0u, std::getenv("HPC_TEST_ALL") ? 20u : 4u));
 
 // ---- written over what is read, and models ------------------------------------------------------
 
