@@ -62,5 +62,6 @@ if "avx512_bf16" in flags and "amx_bf16" not in flags:
     config.available_features.add("bf16pairs")
 if os.environ.get("HPC_TEST_ALL"):
     config.available_features.add("all")
+    config.environment["HPC_TEST_ALL"] = "1"  # scripts ask it, too
 if config.hpc_sanitize:
     config.available_features.add(config.hpc_sanitize)

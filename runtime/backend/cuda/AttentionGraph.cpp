@@ -53,7 +53,7 @@ struct Builder {
   }
   Tensor rows() { return graph.memory(dnnF32, shapes.perRow, packedStrides(shapes.perRow), 16); }
   const Dims &dimsOf(size_t result) const { return result == 0 ? shapes.query : result == 1 ? shapes.key : shapes.value; }
-  /// Of operand `which`, as cuDNN writes it.
+  /// The gradient of operand `which`, in the type and the strides in which cuDNN writes it.
   Tensor gradient(size_t which) {
     return isWidened(attention) ? graph.memory(narrow, dimsOf(which), packedStrides(dimsOf(which)), 16)
                                 : memory(attention.results[which], dimsOf(which));
