@@ -69,11 +69,9 @@ struct Options {
   /// What kernels are generated for: host, cuda, or host,cuda.
   std::string target = "host";
 
-  // What tries of one compilation differ in; neither is asked of the user, nor written to the attribute.
+  // What differs between tries of one compilation, or does not decide what a plan does, is not written to the attribute.
   SmallVector<int64_t> budgets; ///< of hpc-recompute
-  bool withoutCode = false;     ///< kernels are described, not made: enough to know the plan's memory
-
-  // What a plan does not follow from is not written to the attribute either.
+  bool withoutCode = false;     ///< kernels are described, not made: enough to know the plan's memory and to simulate it
   std::string kernelCache; ///< folder of hpc-emit-kernels; "" = none
 
   DictionaryAttr toAttribute(MLIRContext *context) const;

@@ -14,7 +14,7 @@ class Refused(Exception):
 def compile_plan(binaries, model, flags, plan):
     """The facts of the plan (hpc-plan --json), and the seconds of CPU that hpc-opt took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([os.path.join(binaries, "hpc-opt"), model, "--no-weights", *flags, "-o", plan], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([os.path.join(binaries, "hpc-opt"), model, "--no-weights", "--no-code", *flags, "-o", plan], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise Refused(done.stderr.strip().split("\n")[-1])

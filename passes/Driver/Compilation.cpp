@@ -58,7 +58,10 @@ Status Compilation::takeOptions() {
   Expected<Options> options = Options::fromAttribute(own);
   if (!options.ok())
     return options.status();
+  if (request.options.withoutCode && phasesDone(*module) >= phasesUpTo("kernels"))
+    return Status::error(ErrorKind::Usage, "--no-code: " + request.input + " has the code of its kernels already; leave the flag out, or start from an earlier phase");
   options->kernelCache = request.options.kernelCache;
+  options->withoutCode = request.options.withoutCode;
   request.options = *options;
   return Status::success();
 }

@@ -511,7 +511,7 @@ struct Plan {
   std::vector<Weight> weights;
   std::vector<std::string> compiledIn; ///< inputs of the model with defaults that are no weights of their own here
   std::vector<Stage> stages;
-  std::vector<CodeModule> modules; ///< those of one target together define each kernel of the plan once; none when it has no kernel
+  std::vector<CodeModule> modules; ///< those of one target together define each kernel of the plan once; none in a plan to be simulated
   std::vector<Setting> training;   ///< of a training step: loss, optimizer and the like, whose names differ; else none
   /// None: the plan is run for one thing, by the schedules of its stages, with all its ports. Else the first is what a plan is
   /// run for where nobody says what. Each of them is checked and run as the plan that planOf makes of it (Entries.h).

@@ -110,6 +110,7 @@ static std::vector<Flag> makeTable() {
       {"dim", text("NAME=N").repeated(), "Size of a symbolic dim of the model, or of one dim of an input (x.2=N)", group::model, HpcOpt | HpcTrain | HpcGenerate},
       {"const", file("NAME=FILE").repeated(), "Input bound to the array of a .npz, .npy or .pb file; it may decide shapes", group::model, HpcOpt | HpcTrain | HpcGenerate},
       {"no-weights", onOff(), "No external data is read: the plan fits any weights of its shapes (hpc-run --weights)", group::model, HpcOpt},
+      {"no-code", onOff(), "No kernel is compiled: a plan to explain and to simulate (hpc-run --backend=null), made much faster, that cannot run", group::model, HpcOpt},
       {"follow-links", onOff(), "External data may be links, as in the model cache of a hub", group::model, HpcOpt | HpcTrain | HpcGenerate},
       {"inference", onOff(), "Nodes exported in training mode (Dropout) compute as in inference, also with --train", group::model, HpcOpt | HpcTrain | HpcGenerate},
       {"dtype", oneOf({"model", "bf16", "fp16"}).orElse("model"), "Type of operands of products; all else stays f32", group::model, HpcOpt | HpcTrain | HpcGenerate},

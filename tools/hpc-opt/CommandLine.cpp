@@ -103,6 +103,8 @@ static Status checkTogether(const Arguments &arguments, CommandLine &line) {
     if (line.listParams && !isOfImport && !isOneOf(flag, {"list-params", "remarks", "train", "dropout", "config"}))
       return usage("--list-params only lists what is in the model, so " + name +
                    " would do nothing; leave one of them out");
+    if (line.verify && isOneOf(flag, {"no-code"}))
+      return usage("--verify runs the plan, and one of --no-code cannot run; leave one of them out");
     if (!line.compileTo.empty() && isOneOf(flag, {"verify", "explain", "evaluate"}))
       return usage(name + " is about a plan, and --compile-to=" + line.compileTo +
                    " stops before there is one; leave one of them out");
@@ -111,7 +113,7 @@ static Status checkTogether(const Arguments &arguments, CommandLine &line) {
     if (isOfImport && !isOfProof && isInputKind(line.input, InputKind::Program))
       return usage(name + " is for an .onnx model, and " + line.input +
                    " is none; leave it out, or start from the model");
-    if (line.ranksAlone && (isOneOf(flag, {"output", "write-spec", "write-onnx-annotations", "dump-phases", "compile-to", "verify", "explain", "evaluate"})))
+    if (line.ranksAlone && (isOneOf(flag, {"output", "write-spec", "write-onnx-annotations", "dump-phases", "compile-to", "verify", "explain", "evaluate", "no-code"})))
       return usage("--rank-layouts lists plans and makes none, so " + name + " would do nothing; add --auto, or leave it out");
     bool isOfLayout = flag->group == group::layout || flag->group == group::training;
     line.givesOptions |= isOneOf(flag, {"dtype", "weights", "deterministic", "target"}) ||
@@ -198,6 +200,7 @@ Expected<CommandLine> parseCommandLine(int argc, char **argv) {
       HPC_RETURN_IF_ERROR(checkOutputName({std::string("--") + flag + "=" + arguments.text(flag), arguments.text(flag)}, kind));
   line.evaluate = arguments.has("evaluate");
   line.noWeights = arguments.has("no-weights");
+  line.options.withoutCode = arguments.has("no-code");
   line.listParams = arguments.has("list-params");
   line.explain = arguments.has("explain");
   line.explainAsJson = arguments.text("explain") == "json";

@@ -255,14 +255,9 @@ private:
   }
 
   Status loadModule(const plan::Plan &plan) {
-    const std::vector<const plan::CodeModule *> modules = plan::codeFor(plan, "ptx");
-    if (modules.empty())
-      return plan.modules.empty()
-                 ? Status::success()
-                 : Status::error(ErrorKind::Unsupported, "the plan has code for '" + plan.modules[0].target +
-                                                             "' only, and this backend runs ptx; compile the model "
-                                                             "again with --target=cuda");
-    for (const plan::CodeModule *module : modules) {
+    Expected<std::vector<const plan::CodeModule *>> modules = plan::codeToRun(plan, "ptx", "--target=cuda");
+    HPC_RETURN_IF_ERROR(modules.status());
+    for (const plan::CodeModule *module : *modules) {
       for (const std::unique_ptr<Gpu> &gpu : gpus)
         if (gpu->capability() < module->capability)
           return Status::error(ErrorKind::Unsupported,

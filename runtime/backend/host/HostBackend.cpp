@@ -45,12 +45,9 @@ public:
     HPC_RETURN_IF_ERROR(world->join(ranks));
     joined = true;
     HPC_RETURN_IF_ERROR(checkMemory(plan, ranks));
-    const std::vector<const plan::CodeModule *> modules = plan::codeFor(plan, "x86-64");
-    if (modules.empty() && !plan.modules.empty())
-      return Status::error(ErrorKind::Unsupported, "the plan has code for '" + plan.modules[0].target +
-                                                       "' only, and this backend runs x86-64; compile the model "
-                                                       "again with hpc-opt --target=host or host,cuda");
-    for (const plan::CodeModule *module : modules) {
+    Expected<std::vector<const plan::CodeModule *>> modules = plan::codeToRun(plan, "x86-64", "--target=host or host,cuda");
+    HPC_RETURN_IF_ERROR(modules.status());
+    for (const plan::CodeModule *module : *modules) {
       HPC_RETURN_IF_ERROR(checkCpuFeatures(module->features));
       Expected<Code> loaded = Code::load(module->bytes);
       if (!loaded.ok())

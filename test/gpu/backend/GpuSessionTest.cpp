@@ -122,7 +122,7 @@ TEST_F(Gpu, WhatIsMissingIsNamed) {
               HasSubstr("GPU 0 (stand-in) has compute capability 80, the plan's code needs 90"));
   run.plan.modules[0] = {"x86-64", {}, 0, "code", {}};
   EXPECT_THAT(createError(onStandIn()), HasSubstr("the plan has code for 'x86-64' only, and this backend runs ptx; "
-                                                  "compile the model again with --target=cuda"));
+                                                  "compile the model again with hpc-opt --target=cuda"));
   run.plan.modules[0] = {"ptx", {}, 80, ".entry broken() { .reg .f32 %f0; frob.f32 %f0; }", {}};
   EXPECT_THAT(createError(onStandIn()), HasSubstr("the driver compiles the plan's code"));
   EXPECT_THAT(createError(onStandIn()), HasSubstr("'frob.f32'")); // the driver's own log

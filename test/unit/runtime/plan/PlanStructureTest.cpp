@@ -312,7 +312,6 @@ const BrokenStructure brokenStructures[] = {
        p.modules.push_back({"ptx", {}, 80, "gelu", {"gelu"}});
      },
      "calls 'relu', which none of the plan's code for 'ptx' defines"},
-    {"KernelNoCode", [](Plan &p) { p.modules.clear(); }, "calls 'relu', which no code defines; the plan has none"},
     {"KernelIdleArgument", [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).args[0].reads = false; },
      "argument 0 is neither read nor written"},
     {"KernelThreads", [](Plan &p) { action<Kernel>(p, 1, 1, stage1::Relu).launch.threads = 2048; },
