@@ -129,10 +129,24 @@ private:
     return isOneElement(cotangent.tensor) && splatOf(cotangent.tensor) == 1;
   }
 
+  /// A product whose result is only widened gives the wide type itself: it is not rounded on the way, and may be added to an accumulator as it is computed.
+  static Value joinedWithProduct(Value gradient) {
+    auto cast = gradient.getDefiningOp<nn::CastOp>();
+    auto product = cast ? cast.getOperand().getDefiningOp<nn::MatmulOp>() : nn::MatmulOp();
+    if (!product || !product->hasOneUse() || nn::tensorType(gradient).getElementTypeBitWidth() <= nn::tensorType(product.getResult()).getElementTypeBitWidth())
+      return gradient;
+    product.getResult().setType(nn::tensorType(gradient));
+    cast.getResult().replaceAllUsesWith(product.getResult());
+    cast.erase();
+    return product.getResult();
+  }
+
   /// Terms meet at the earliest op that reads the value.
   void accumulate(GradientBuilder &b, Value value, Cotangent more) {
-    if (auto parameter = trained.find(value); parameter != trained.end())
+    if (auto parameter = trained.find(value); parameter != trained.end()) {
       value = parameter->second;
+      more.tensor = joinedWithProduct(more.tensor);
+    }
     auto [found, isNew] = cotangents.try_emplace(value, more);
     if (isNew)
       return;
@@ -382,8 +396,18 @@ public:
   const ParamRule *frozenBy = nullptr; ///< the rule that froze the first parameter that a rule did
 };
 
+/// The first op of its block that reads a parameter, or has an op inside that does; the next one where none does.
+Operation *firstReader(nn::ParameterOp parameter) {
+  Operation *first = nullptr;
+  for (Operation *user : parameter.getResult().getUsers())
+    if (Operation *op = parameter->getBlock()->findAncestorOpInBlock(*user); !first || op->isBeforeInBlock(first))
+      first = op;
+  return first ? first : parameter->getNextNode();
+}
+
 /// Makes trained parameters of 16 bits f32, as --dtype does; their stored type and the type that ops read stay. An
-/// update is far smaller than a weight, and in 16 bits most of it would be lost.
+/// update is far smaller than a weight, and in 16 bits most of it would be lost. A parameter is rounded before its first reader, so its gradient
+/// is widened, added and sent as soon as it is complete: none of 16 bits waits for the end of backward.
 void widenTrained(const Trained &trained) {
   for (auto [value, first] : trained.ops) {
     Type narrow = nn::tensorType(value).getElementType();
@@ -392,7 +416,7 @@ void widenTrained(const Trained &trained) {
     auto parameter = value.getDefiningOp<nn::ParameterOp>();
     auto type = nn::tensorType(value);
     OpBuilder builder(parameter->getContext());
-    builder.setInsertionPointAfter(parameter);
+    builder.setInsertionPoint(firstReader(parameter));
     parameter.getResult().setType(RankedTensorType::get(type.getShape(), builder.getF32Type()));
     nn::Storage storage = parameter.stored();
     storage.type = narrow;
