@@ -58,7 +58,7 @@ int32_t InstructionTimes::groupingOf(const std::vector<std::string> &axes) {
 InstructionTime InstructionTimes::timeOf(int64_t stage, const Instruction &instruction) {
   const Action &action = instruction.action;
   const int64_t ranks = plan.ranksPerStage();
-  auto secondsOf = [&](int64_t coordinate, int64_t microBatch) { return durations({plan, instruction, coordinate, microBatch, stage}); };
+  auto secondsOf = [&](int64_t coordinate, int64_t microBatch) { return durations({plan, stage, instruction, coordinate, microBatch}); };
   InstructionTime time;
   time.seconds.clear();
   time.variants.clear();

@@ -15,7 +15,7 @@ namespace {
 
 class StageWalk {
 public:
-  StageWalk(const Plan &plan, const Durations &durations) : plan(plan), durations(durations) {}
+  StageWalk(const Plan &plan, int64_t stage, const Durations &durations) : plan(plan), stage(stage), durations(durations) {}
 
   /// Runs a program once; what it posts may be waited for by a later one.
   void run(const Program &program, int64_t microBatch) {
@@ -45,7 +45,7 @@ private:
     }
     if (std::holds_alternative<Recv>(instruction.action))
       return;
-    const double takes = durations({plan, instruction, 0, microBatch});
+    const double takes = durations({plan, stage, instruction, 0, microBatch});
     const auto *collective = std::get_if<Collective>(&instruction.action);
     if (std::holds_alternative<Send>(instruction.action)) {
       seconds.sending += takes;
@@ -62,17 +62,18 @@ private:
   }
 
   const Plan &plan;
+  const int64_t stage;
   const Durations &durations;
   double clock = 0;
   std::map<int32_t, double> done;                         ///< by request
   std::map<std::vector<std::string>, double> networkFree; ///< by the axes of a group
 };
 
-StageSeconds secondsOfStage(const Plan &plan, const Stage &stage, const Durations &durations) {
+StageSeconds secondsOfStage(const Plan &plan, int64_t stage, const Durations &durations) {
   auto walk = [&](int64_t microBatch, bool withUpdate) {
-    StageWalk walk(plan, durations);
+    StageWalk walk(plan, stage, durations);
     for (ProgramKind kind : {ProgramKind::Forward, ProgramKind::Backward, ProgramKind::WeightGradient, ProgramKind::Update})
-      for (const Program &program : stage.programs)
+      for (const Program &program : plan.stages[size_t(stage)].programs)
         if (program.kind == kind && (withUpdate || kind != ProgramKind::Update))
           walk.run(program, microBatch);
     return walk.seconds;
@@ -92,7 +93,7 @@ std::vector<StageCosts> stageCosts(const Plan &plan, const Machine &machine) {
   std::vector<StageCosts> all;
   for (const Stage &stage : plan.stages) {
     StageCosts &costs = all.emplace_back();
-    costs.seconds = secondsOfStage(plan, stage, durations);
+    costs.seconds = secondsOfStage(plan, int64_t(all.size()) - 1, durations);
     for (const Buffer &buffer : stage.buffers)
       if (buffer.space == Space::Device && buffer.lifetime == Lifetime::MicroBatch)
         costs.microBatchBytes += buffer.bytes;

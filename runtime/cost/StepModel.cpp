@@ -118,7 +118,7 @@ Work StepModel::workOfInstruction(const SimulatedRank &rank, int32_t program, in
   work.seconds[part] = secondsOf(rank, program, number, microBatch);
   if (part == Copies)
     return work;
-  work.flops = productFlops({plan, instruction, rank.coordinate, microBatch, rank.stage});
+  work.flops = productFlops({plan, rank.stage, instruction, rank.coordinate, microBatch});
   if (instruction.part == plan::Part::Repeated)
     work.repeatedFlops = work.flops;
   else if (work.flops > 0)

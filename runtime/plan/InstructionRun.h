@@ -9,10 +9,11 @@ namespace hpc::plan {
 
 /// One run of an instruction.
 struct InstructionRun {
+  InstructionRun(const Plan &plan, int64_t stage, const Instruction &instruction, int64_t coordinate, int64_t microBatch)
+      : plan(plan), instruction(instruction), coordinate(coordinate), microBatch(microBatch), stage(stage) {}
   const Plan &plan;
   const Instruction &instruction;
-  int64_t coordinate = 0, microBatch = 0;
-  int64_t stage = 0;
+  const int64_t coordinate, microBatch, stage;
 };
 
 /// In seconds. Of a collective or a Send: alone on its links, from when all of its ranks have come to it and what is before it in its
