@@ -26,7 +26,7 @@ packages=(
   cmake ninja-build ccache git ca-certificates
   protobuf-compiler libprotobuf-dev libonnx-dev    # the ONNX schema; the tests of the plan file
   libdnnl-dev libxxhash-dev nlohmann-json3-dev libtomlplusplus-dev
-  zlib1g-dev libzstd-dev libxml2-dev
+  zlib1g-dev libzstd-dev libxml2-dev libmimalloc-dev
   libisal-dev                                      # CRC32C of TensorBoard's records
   libsimdjson-dev libpcre2-dev libutf8proc-dev libsentencepiece-dev # text files and tokenizers
   libssl-dev libopenmpi-dev openmpi-bin libucx-dev # processes: the rendezvous' proofs; the engines between processes
