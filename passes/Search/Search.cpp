@@ -188,6 +188,10 @@ static size_t compilations(const CandidateTable &table) {
 static bool isSmall(const CandidateTable &table) { return compilations(table) > together; }
 /// After so many times as many that all fail, nothing fits.
 constexpr size_t mostVain = 16;
+/// A gain that is worth a sentence, or several compilations: a share of the step.
+constexpr double worthwhile = 0.01;
+
+static double bySeconds(const Row &row) { return row.seconds(); }
 
 bool Search::mayFit(const Row &row) const {
   return seemsToFit(row) || (!row.trial && isSmall(*table) && row.bound.memory <= space.options.memory);
@@ -220,7 +224,6 @@ void Search::profileBest() {
   for (size_t made = 0; table->estimates() && made < (fits ? most : mostVain / 4 * most);) {
     // Of the guess, for each candidate of the same degrees that has a profile: others are looked at, too, and soon where none fits so far.
     const double again = fits ? 0.02 : 2;
-    auto bySeconds = [](const Row &row) { return row.seconds(); };
     std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, size_t> known; // by degrees
     auto degreesOf = [](const Row &row) { return std::tuple(row.candidate.dp, row.candidate.cp, row.candidate.tp, row.candidate.pp); };
     for (const Row &row : table->rows)
@@ -247,7 +250,7 @@ void Search::compileBest() {
   auto isOpen = [&](const Row &row) {
     return !row.tried && mayFit(row) && !isDominated(row) && row.bound.seconds < found && (row.estimate || !table->estimates());
   };
-  // --recompute=auto takes several compilations, so in a large program it waits until nothing else fits.
+  // --recompute=auto takes several compilations, so in a large program it waits: until nothing else fits, or until the fastest of the others is known.
   auto waits = [&](const Row &row) { return table->isLarge() && row.candidate.recompute == "auto"; };
   size_t tried = 0;
   for (size_t made = 0; made < most || (found == std::numeric_limits<double>::infinity() && tried < mostVain * most);) {
@@ -262,6 +265,7 @@ void Search::compileBest() {
         found = std::min(found, row->trial->seconds);
     }
   }
+  table->compile(table->first(1, [&](const Row &row) { return waits(row) && isOpen(row) && row.estimate && row.seconds() < found * (1 - worthwhile); }, bySeconds));
 }
 
 /// Largest program, in ops, whose weights are cut by exact search: that propagates the whole program a few times.
@@ -276,7 +280,7 @@ void Search::chooseLayouts() {
   };
   std::vector<Row> fastest;
   for (bool isOneDimensional : {false, true}) // all of tp's ranks are free along one axis
-    for (const Row *row : table->first(1, [&](const Row &row) { return isWanted(row, isOneDimensional); }, [](const Row &row) { return row.seconds(); }))
+    for (const Row *row : table->first(1, [&](const Row &row) { return isWanted(row, isOneDimensional); }, bySeconds))
       if (fastest.empty() || fastest.front().candidate.flags() != row->candidate.flags())
         fastest.push_back(*row);
   for (const Row &row : fastest)
@@ -288,7 +292,6 @@ void Search::chooseLayouts() {
 void Search::chooseSplits() {
   if (space.isDecided("pp-split") || !table->estimates())
     return;
-  auto bySeconds = [](const Row &row) { return row.seconds(); };
   SmallVector<Row *> from, chosen;
   if (!table->isLarge())
     from = table->first(1, [](const Row &row) { return row.trial && row.trial->fits.ok() && row.candidate.pp > 1; }, bySeconds);
@@ -361,9 +364,6 @@ Answer Search::answer() {
     answer.best.resize(question.listed);
   return answer;
 }
-
-/// A gain that is worth a sentence: a share of the step.
-constexpr double worthwhile = 0.01;
 
 /// With more memory another candidate would be faster: the one that needs the least more. It is compiled without a limit; a large program's is an estimate.
 void Search::relaxMemory(Answer &answer) {
