@@ -4,8 +4,8 @@
   test/bench/published.py [--only=M21-11,K22] [--table=megatron] [--bin=build/bin] [--cache=/tmp/published] [--markdown] [--list]
 
 published/rows.csv has the runs (../shared/published.md says where each stands), published/models.csv the shapes; models/transformer.py writes the graphs. Plans stay in the folder of --cache.
-A run that hpc-opt has no equivalent of is listed with the reason. Three differences between our plans and what these frameworks did are counted, each by one rule for all runs (whole_layers,
-sent_twice, hidden); both times are printed.
+A run that hpc-opt has no equivalent of is listed with the reason. Five differences between our plans and what these frameworks did are counted, each by one rule for all runs (whole_layers,
+sent_twice, hidden, rounded_again, summed_after); both times are printed.
 """
 import argparse
 import csv
@@ -25,7 +25,7 @@ from plan_memory import Refused, compile_plan, largest_rank  # noqa: E402
 NUMBERS = ("gpus", "tp", "pp", "chunks", "dp", "cp", "sequences", "micro", "length")
 # Megatron-LM and its descendants computed attention through a matrix of scores in memory until 2022, with dropout.
 WITH_SCORES = ("M20", "M21", "K22", "BS", "NL")
-# NVIDIA's recipes for the H100, which overlap tensor- and data-parallel communication with products.
+# NVIDIA's recipes for the H100, which overlap communication with products.
 OVERLAPPED = ("DX", "NM", "ML", "MC", "MB")
 # Models whose layers do not divide into equal stages.
 SPLITS = {"bs-182B": ",".join(["7"] * 11 + ["1"])}
@@ -165,14 +165,35 @@ def sent_twice(run, prediction):
     """Seconds on the critical path of messages that Megatron-LM does not send: there each rank of tp sends its part of an activation to the next stage, which gathers it (Narayanan et al. 2021,
     section 4.1). Ranks of our plans send all of it, but with sequence parallelism."""
     messages = sum(part["seconds"] for part in prediction["critical_path"] if part["what"] == "messages")
-    return messages * (1 - 1 / run["tp"]) if run["sp"] == "0" else 0
+    return messages * (1 - 1 / run["tp"]) if run["sp"] == "0" and not run["id"].startswith(OVERLAPPED) else 0
 
 
 def hidden(run, prediction):
-    """Seconds that a rank stands at gathers and scatters of tp and dp, which NVIDIA's recipes for the H100 do beside products."""
+    """Seconds that a rank stands at gathers and scatters of tp and dp and at messages, which NVIDIA's recipes for the H100 do beside products."""
     if not run["id"].startswith(OVERLAPPED):
         return 0
-    return sum(each["exposed"] for each in prediction["transfers"] if re.match(r"(all_gather|reduce_scatter) over (tp|dp)$", each["what"]))
+    return sum(each["exposed"] for each in prediction["transfers"] if re.match(r"((all_gather|reduce_scatter) over (tp|dp)|messages)$", each["what"]))
+
+
+def rounded_again(run, facts, bubble, options):
+    """Seconds in which our plans round weights to 16 bits: in each micro-batch for every product that reads one. These frameworks keep a copy in 16 bits, which the update writes; with ZeRO 3 both round
+    what a rank holds."""
+    if run["zero"] == "3":
+        return 0
+    with open(machine_of(run, options)) as file:
+        bandwidth = json.load(file)["device"]["bytes_per_s"]
+    micro = run["sequences"] // (run["dp"] * run["micro"])
+    weights = sum(memory["weight"] for memory in facts["memory"]) / len(facts["memory"]) / 4
+    moved = 6 * (3 if run["recompute"] == "full" else 2) * micro - 2
+    return weights * moved / bandwidth / (1 - bubble)
+
+
+def summed_after(run, prediction):
+    """Seconds that the sums of gradients over dp take longer in Megatron-LM and its descendants until 2022: they begin after backward, where our plans begin as soon as a gradient is complete. Those of
+    fp16 are added up in 16 bits, ours in f32."""
+    if not run["id"].startswith(WITH_SCORES):
+        return 0
+    return sum(each["seconds"] * (0.5 if run["type"] == "fp16" else 1) - each["exposed"] for each in prediction["transfers"] if each["what"] in ("all_reduce over dp", "reduce_scatter over dp"))
 
 
 def describe(run):
@@ -268,6 +289,7 @@ def main():
             continue
         seconds = prediction["seconds"]
         theirs = seconds + whole_layers(run, models, options, prediction["bubble"]) - sent_twice(run, prediction) - hidden(run, prediction)
+        theirs += summed_after(run, prediction) - rounded_again(run, facts, prediction["bubble"], options)
         run.update(plan_seconds=seconds, predicted=theirs, flops=prediction["flops"] - prediction["repeated_flops"], gigabytes=max(each["total"] for each in facts["memory"]) / 1e9,
                    path=", ".join(f"{part['what']} {part['seconds']:.3g}" for part in prediction["critical_path"][:4]))
         tables.setdefault(run["table"], []).append(run)

@@ -38,14 +38,14 @@ def run(tool, *flags):
 def simulated(model, plan, flags):
     """Seconds of the step and of the compilation, GB of the largest rank, and what the compiler printed; or its error."""
     start = time.time()
-    code, _, messages = run("hpc-opt", model, "--no-weights", "--train", "--optimizer=adam", "--clip=1", "--dtype=bf16", f"--machine={options.machine}", *flags, "-o", plan)
+    code, answer, messages = run("hpc-opt", model, "--no-weights", "--no-code", "--train", "--optimizer=adam", "--clip=1", "--dtype=bf16", f"--machine={options.machine}", *flags, "-o", plan)
     seconds = time.time() - start
     if code:
         return None, messages
     facts = json.loads(run("hpc-plan", plan, "--json")[1])
     memory = max(stage["memory_per_rank"]["total"] for stage in facts["stages"]) / 1e9
     _, text, error = run("hpc-run", plan, "--backend=null", f"--machine={options.machine}", "--json")
-    return ((json.loads(text)["seconds"], seconds, memory) if text else None), messages + error
+    return ((json.loads(text)["seconds"], seconds, memory) if text else None), answer + messages + error
 
 
 failed = 0
@@ -66,6 +66,6 @@ for name, (layers, width, heads, vocabulary, gpus, sequences, length, flags) in 
         print(f"| {name} | {gpus} | `{flags}` | {'' if theirs else reason} | {'' if ours else messages} |", flush=True)
         continue
     failed += ours[0] > theirs[0]
-    chosen = next((line for line in messages.split("\n") if "--auto" in line or "chosen" in line), "")
-    print(f"| {name} | {gpus} | `{flags}` | {theirs[0]:.4g} | {theirs[2]:.1f} | {chosen} | {ours[0]:.4g} | {ours[2]:.1f} | {ours[1]:.1f} | {theirs[0] / ours[0]:.3f} |", flush=True)
+    chosen = next(line.removeprefix("chosen: ").split(" (")[0] for line in messages.split("\n") if line.startswith("chosen: "))
+    print(f"| {name} | {gpus} | `{flags}` | {theirs[0]:.4g} | {theirs[2]:.1f} | `{chosen}` | {ours[0]:.4g} | {ours[2]:.1f} | {ours[1]:.1f} | {theirs[0] / ours[0]:.3f} |", flush=True)
 sys.exit(1 if failed else 0)
