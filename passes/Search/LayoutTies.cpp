@@ -88,7 +88,8 @@ void LayoutTies::tieSources() {
   // A state of equal parameters: "adam.m/h.0.w" and "adam.m/h.1.w".
   std::map<std::pair<std::string, const void *>, Value> states;
   for (BlockArgument argument : function.getArguments()) {
-    auto [kind, of] = StringRef(nn::argumentPort(function, argument.getArgNumber()).state).split('/');
+    const std::string state = nn::argumentPort(function, argument.getArgNumber()).state;
+    auto [kind, of] = StringRef(state).split('/');
     auto parameter = parameters.find(of.str());
     if (parameter == parameters.end())
       continue;

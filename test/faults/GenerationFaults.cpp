@@ -176,7 +176,7 @@ TEST(GenerationFaults, RowOfOtherCache) {
 }
 
 /// Mistral with made-up weights and a window of 10 positions: 30 in chunks of 2, so caches are rings of 11 rows.
-static Compiled &windowed(int64_t moreWindow = 0) {
+static std::unique_ptr<Compiled> windowed(int64_t moreWindow = 0) {
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "hpc-windowed";
   std::filesystem::create_directories(folder);
   std::filesystem::copy_file(std::string(HPC_SOURCE_DIR) + "/models/decoders/mistral.onnx", folder / "mistral.onnx", std::filesystem::copy_options::overwrite_existing);
@@ -195,19 +195,19 @@ static Compiled &windowed(int64_t moreWindow = 0) {
         });
     }
   };
-  return *new Compiled((folder / "mistral.onnx").string(), {{"tp", 2}}, 30, 2, [=](PassManager &passes) { passes.addInstrumentation(std::make_unique<OtherWindow>(moreWindow)); });
+  return std::make_unique<Compiled>((folder / "mistral.onnx").string(), Degrees{{"tp", 2}}, 30, 2, [=](PassManager &passes) { passes.addInstrumentation(std::make_unique<OtherWindow>(moreWindow)); });
 }
 
 /// If it fails, rings that are right are refused, or states have all positions and the faults below plant nothing.
 TEST(GenerationFaults, NoneOfRings) {
-  Compiled &made = windowed();
-  EXPECT_EQ(verifyBroken({}, {}, {}, made), "");
-  EXPECT_THAT(cachesText(made.generation->merged.plan), HasSubstr("caches: 4 of f32[2, 2, 11, 8]"));
+  const std::unique_ptr<Compiled> made = windowed();
+  EXPECT_EQ(verifyBroken({}, {}, {}, *made), "");
+  EXPECT_THAT(cachesText(made->generation->merged.plan), HasSubstr("caches: 4 of f32[2, 2, 11, 8]"));
 }
 
 /// A ring of one row too few: a chunk overwrites a key that its first row sees.
 TEST(GenerationFaults, RingTooShort) {
-  const std::string said = verifyBroken({}, {}, {}, windowed(-1));
+  const std::string said = verifyBroken({}, {}, {}, *windowed(-1));
   EXPECT_THAT(said, HasSubstr("prefill at position 10: the derived step differs from the forward pass of whole sequences at [0, 11, "));
 }
 
@@ -216,7 +216,7 @@ TEST(GenerationFaults, OtherModulo) {
   const std::string said = verifyBroken({}, [](func::FuncOp step) {
     for (auto rest : step.getOps<nn::ModOp>())
       rest->setOperand(1, constant(step, 12));
-  }, {}, windowed());
+  }, {}, *windowed());
   EXPECT_THAT(said, HasSubstr("decode at position 2"));
   EXPECT_THAT(said, HasSubstr("the derived step differs from the forward pass of whole sequences"));
 }
