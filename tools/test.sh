@@ -139,6 +139,7 @@ address)
   tools/setup.sh --sanitize=address || exit 1
   # The packaged LLVM is not instrumented: containers and arenas that it and our code share are marked by one side only.
   export ASAN_OPTIONS="detect_container_overflow=0:allow_user_poisoning=0:detect_stack_use_after_return=1"
+  export UCX_MEM_EVENTS=no # its hooks of mmap jump into the middle of the sanitizer's own
   mapfile -t units < <(grep . build-address/unit-tests.txt)
   keep_kernels build-address
   unit_tests build-address "${units[@]}"
