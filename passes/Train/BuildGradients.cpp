@@ -132,13 +132,15 @@ private:
   /// A product whose result is only widened gives the wide type itself: it is not rounded on the way, and may be added to an accumulator as it is computed.
   static Value joinedWithProduct(Value gradient) {
     auto cast = gradient.getDefiningOp<nn::CastOp>();
-    auto product = cast ? cast.getOperand().getDefiningOp<nn::MatmulOp>() : nn::MatmulOp();
-    if (!product || !product->hasOneUse() || nn::tensorType(gradient).getElementTypeBitWidth() <= nn::tensorType(product.getResult()).getElementTypeBitWidth())
+    Operation *product = cast ? cast.getOperand().getDefiningOp() : nullptr;
+    if (!isa_and_present<MixedPrecisionOpInterface>(product) || product->getNumResults() != 1 || !product->hasOneUse() ||
+        nn::tensorType(gradient).getElementTypeBitWidth() <= nn::tensorType(cast.getOperand()).getElementTypeBitWidth())
       return gradient;
-    product.getResult().setType(nn::tensorType(gradient));
-    cast.getResult().replaceAllUsesWith(product.getResult());
+    Value result = product->getResult(0);
+    result.setType(nn::tensorType(gradient));
+    cast.getResult().replaceAllUsesWith(result);
     cast.erase();
-    return product.getResult();
+    return result;
   }
 
   /// Terms meet at the earliest op that reads the value.

@@ -58,7 +58,7 @@ ALLOWED = {  # the first prefix that fits counts
     "passes/Stage/SumsOverParts.cpp": {"AddOp"},  # terms that lie in several stages
     "passes/Driver/Verify.cpp": {"RoundOp"},  # how an exact sum is marked
     "passes/Driver/DropoutRate.cpp": {"DropoutOp"},  # --dropout is the rate of this op
-    "passes/Train/BuildGradients.cpp": {"DetachOp", "SelectOp"},  # where gradients stop, which that pass removes
+    "passes/Train/BuildGradients.cpp": {"DetachOp", "SelectOp", "CastOp"},  # where gradients stop, which that pass removes; what it makes
 }
 
 root = pathlib.Path(sys.argv[1])
