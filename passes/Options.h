@@ -69,7 +69,7 @@ struct Options {
   /// What kernels are generated for: host, cuda, or host,cuda.
   std::string target = "host";
 
-  // What differs between tries of one compilation, or does not decide what a plan does, is not written to the attribute.
+  // The attribute does not have the fields below: tries of one compilation differ in them, or the plan computes the same with any value of them.
   SmallVector<int64_t> budgets; ///< of hpc-recompute
   bool withoutCode = false;     ///< kernels are described, not made: enough to know the plan's memory and to simulate it
   std::string kernelCache; ///< folder of hpc-emit-kernels; "" = none

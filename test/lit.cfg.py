@@ -17,7 +17,7 @@ config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.hpc_binary_dir, "bin"), config.llvm_tools_dir, os.environ["PATH"]])
 # Hundreds of tests compile the same kernels. The keys have the compiler's build id; tools/test.sh begins with an empty folder.
 config.environment["HPC_KERNEL_CACHE"] = os.path.join(config.hpc_binary_dir, "kernel-cache")
-if "UCX_MEM_EVENTS" in os.environ:
+if "UCX_MEM_EVENTS" in os.environ:  # lit passes no variable that it does not know
     config.environment["UCX_MEM_EVENTS"] = os.environ["UCX_MEM_EVENTS"]
 # A pattern variable that does not begin with $ ends at the next CHECK-LABEL.
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope"

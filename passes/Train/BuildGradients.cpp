@@ -76,6 +76,21 @@ public:
     return b.broadcast(whole(b, found->second), nn::shapeOf(parameter));
   }
 
+  /// A product whose result is only widened to a parameter's gradient gives the wide type itself: it is not rounded on the way, and may be added to an
+  /// accumulator as it is computed. To be called once results are written: until then another op may still read the product.
+  void joinWithProducts() {
+    for (Operation *cast : widened) {
+      Value narrow = cast->getOperand(0), wide = cast->getResult(0);
+      Operation *product = narrow.getDefiningOp();
+      if (!isa_and_present<MixedPrecisionOpInterface>(product) || product->getNumResults() != 1 || !narrow.hasOneUse() ||
+          nn::tensorType(wide).getElementTypeBitWidth() <= nn::tensorType(narrow).getElementTypeBitWidth())
+        continue;
+      narrow.setType(wide.getType());
+      wide.replaceAllUsesWith(narrow);
+      cast->erase();
+    }
+  }
+
 private:
   /// The tensor times the factor.
   static Value whole(GradientBuilder &b, const Cotangent &cotangent) {
@@ -129,25 +144,12 @@ private:
     return isOneElement(cotangent.tensor) && splatOf(cotangent.tensor) == 1;
   }
 
-  /// A product whose result is only widened gives the wide type itself: it is not rounded on the way, and may be added to an accumulator as it is computed.
-  static Value joinedWithProduct(Value gradient) {
-    auto cast = gradient.getDefiningOp<nn::CastOp>();
-    Operation *product = cast ? cast.getOperand().getDefiningOp() : nullptr;
-    if (!isa_and_present<MixedPrecisionOpInterface>(product) || product->getNumResults() != 1 || !product->hasOneUse() ||
-        nn::tensorType(gradient).getElementTypeBitWidth() <= nn::tensorType(cast.getOperand()).getElementTypeBitWidth())
-      return gradient;
-    Value result = product->getResult(0);
-    result.setType(nn::tensorType(gradient));
-    cast.getResult().replaceAllUsesWith(result);
-    cast.erase();
-    return result;
-  }
-
   /// Terms meet at the earliest op that reads the value.
   void accumulate(GradientBuilder &b, Value value, Cotangent more) {
     if (auto parameter = trained.find(value); parameter != trained.end()) {
       value = parameter->second;
-      more.tensor = joinedWithProduct(more.tensor);
+      if (auto cast = more.tensor.getDefiningOp<nn::CastOp>())
+        widened.insert(cast);
     }
     auto [found, isNew] = cotangents.try_emplace(value, more);
     if (isNew)
@@ -276,6 +278,7 @@ private:
   DenseMap<std::pair<Value, int64_t>, Value> scaledFactors; ///< of a factor and a number of elements: without the scale
   DenseMap<Value, Value> unscaled; ///< for these: the factor without 1 / scale; null: 1
   Value inverseOfScale;
+  llvm::SetVector<Operation *> widened; ///< casts that a parameter's gradient comes from
 };
 
 /// The parameters that are trained: reals that are no statistics and that neither a pattern nor a rule of the sidecar freezes.
@@ -497,6 +500,7 @@ struct BuildGradients : impl::BuildGradientsBase<BuildGradients> {
                                                                        : "the loss depends on no such parameter")
              << "; see hpc-opt --list-params and --freeze";
     step.write();
+    backward.joinWithProducts();
     for (nn::DetachOp detach : llvm::to_vector(function.getOps<nn::DetachOp>())) {
       detach.replaceAllUsesWith(detach.getOperand());
       detach.erase();

@@ -105,7 +105,7 @@ static Status checkTogether(const Arguments &arguments, CommandLine &line) {
                    " would do nothing; leave one of them out");
     if (line.verify && isOneOf(flag, {"no-code"}))
       return usage("--verify runs the plan, and one of --no-code cannot run; leave one of them out");
-    if (!line.compileTo.empty() && isOneOf(flag, {"verify", "explain", "evaluate"}))
+    if (!line.compileTo.empty() && isOneOf(flag, {"verify", "explain", "evaluate", "no-code"}))
       return usage(name + " is about a plan, and --compile-to=" + line.compileTo +
                    " stops before there is one; leave one of them out");
     // A proof imports the model once more.

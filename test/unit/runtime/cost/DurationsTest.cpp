@@ -154,7 +154,7 @@ TEST(Durations, OfCollectivesInSharedMemoryAreCopies) {
   EXPECT_DOUBLE_EQ(seconds(CollectiveKind::AllReduce), 4.125);
 }
 
-// What a stage takes does not depend on where it stands: the buffers of its instructions are its own, not those of the first stage.
+// A stage takes as long in another place of the pipeline. Its instructions use its own buffers, not those of the first stage.
 TEST(StageCosts, AreOfTheStagesOwnBuffers) {
   Plan plan = test::samplePlan();
   Machine one = machine(48);
